@@ -1,0 +1,51 @@
+# make demo: set up what the demo needs and run it      make test: set up and run the tests
+# make fast: the everyday tests                         make lint: ruff and mypy
+# make bench: the project's own benchmarks              make clean: forget the environment
+#
+# Needs Python 3.11 or newer with venv and pip, and a C compiler. PYTHON=/path/to/python chooses
+# the interpreter, VENV=/path the folder of the environment.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+
+.PHONY: demo test fast lint bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/ready-demo
+	$(BIN)/python examples/radon.py
+
+test: $(VENV)/ready-test
+	$(BIN)/python -m pytest
+
+fast: $(VENV)/ready-test
+	$(BIN)/python -m pytest -m fast
+
+lint: $(VENV)/ready-test
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+bench: $(VENV)/ready-demo
+	$(BIN)/python benchmarks/imports.py
+	$(BIN)/python benchmarks/record.py
+	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/deep.py
+
+clean:
+	rm -rf $(VENV) build lazyarr.egg-info
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("lazyarr needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps are redone when the requirements change, not at every run.
+$(VENV)/ready-demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[all]'
+	@touch $@
+
+$(VENV)/ready-test: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[all,test]'
+	@touch $@ $(VENV)/ready-demo
