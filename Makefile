@@ -28,11 +28,11 @@ lint: $(VENV)/ready-test
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/ready-demo
-	$(BIN)/python benchmarks/imports.py
-	$(BIN)/python benchmarks/record.py
-	$(BIN)/python benchmarks/compile.py
-	$(BIN)/python benchmarks/models.py
-	$(BIN)/python benchmarks/deep.py
+	$(BIN)/python -m benchmarks.imports
+	$(BIN)/python -m benchmarks.record
+	$(BIN)/python -m benchmarks.compile
+	$(BIN)/python -m benchmarks.models
+	$(BIN)/python -m benchmarks.deep
 
 clean:
 	rm -rf $(VENV) build lazyarr.egg-info
