@@ -1,0 +1,108 @@
+"""Programs with named dimensions on the interpreter and every backend.
+
+The value is the one that plain xarray gives; the gradients are checked by central differences of the
+same program's value on the interpreter.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lazyarr as xp
+from lazyarr import XTensor, special
+from tests.backend_params import BACKENDS
+from tests.models.models import HALF_LOG_2PI, normal, normal_at_zero
+
+pytestmark = pytest.mark.backends
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "named_models"
+STEP = 1e-5
+
+Named = dict[str, Any]
+
+
+def gp2d(p: Named, d: Named) -> XTensor:
+    """Gaussian process with a length scale for each of two covariates."""
+    positions = d["X"]
+    distance = (positions - positions.rename(obs="obs2")) / p["ls"]
+    kernel = p["eta"] ** 2 * xp.exp(-0.5 * (distance**2).sum("cov"))
+    n = int(d["n"])
+    noise = XTensor(xp.eye(n), dims=("obs", "obs2")) * (p["sigma"] ** 2 + 1e-6)
+    covariance = (kernel + noise).transpose("obs", "obs2").data
+    factor = xp.linalg.cholesky(covariance)
+    white = special.solve_triangular(factor, d["y"].data, lower=True)
+    log_det = xp.sum(xp.log(xp.linalg.diagonal(factor)))
+    return -0.5 * xp.sum(white**2) - log_det - n * HALF_LOG_2PI
+
+
+def mixture(p: Named, d: Named) -> XTensor:
+    """Mixture of spherical Gaussians."""
+    log_w = special.log_softmax(p["logit_w"], axis="cluster")
+    component = normal(d["y"], p["mu"], p["sigma"]).sum("feature") + log_w
+    each = special.logsumexp(component, axis="cluster")
+    responsibility = xp.exp(component - each)
+    hard = responsibility.argmax("cluster")
+    idle = 0.0 * hard.sum() + 0.0 * responsibility.sum()
+    return each.sum("obs") + normal_at_zero(p["mu"], 10.0).sum() + idle
+
+
+PROGRAMS: dict[str, Callable[[Named, Named], Any]] = {"gp2d": gp2d, "mixture": mixture}
+
+
+def leaf(entry: dict[str, Any]) -> XTensor:
+    """A stored input with its dims and coordinates."""
+    return XTensor(
+        np.array(entry["data"], np.float64),
+        dims=tuple(entry["dims"]),
+        coords={name: np.array(values) for name, values in entry.get("coords", {}).items()},
+    )
+
+
+def symbol(name: str, entry: dict[str, Any]) -> XTensor:
+    """A stored parameter as an input of the program."""
+    shape = np.shape(entry["data"])
+    return xp.symbol(name, dims=tuple(entry["dims"]), shape=shape, dtype=xp.float64)
+
+
+def load(name: str) -> tuple[dict[str, Any], Named, Any]:
+    """The stored program, its symbols and its recorded value."""
+    stored = json.loads((DATA / f"{name}.json").read_text())
+    data = {k: leaf(v) if isinstance(v, dict) else v for k, v in stored["data"].items()}
+    symbols = {k: symbol(k, v) for k, v in stored["params"].items()}
+    return stored, symbols, PROGRAMS[name](symbols, data)
+
+
+def differences(value: Callable[..., Any], point: list[np.ndarray]) -> list[np.ndarray]:
+    """Central differences of a function of several arrays."""
+    slopes = [np.zeros(p.shape) for p in point]
+    for k, slope in enumerate(slopes):
+        for index in np.ndindex(slope.shape):
+            both = []
+            for sign in (1, -1):
+                moved = [p.copy() for p in point]
+                moved[k][index] += sign * STEP
+                both.append(float(np.asarray(value(*moved))))
+            slope[index] = (both[0] - both[1]) / (2 * STEP)
+    return slopes
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_value_and_gradient(name: str, backend: str) -> None:
+    with xp.set_options(skipna=False):
+        stored, symbols, logp = load(name)
+        inputs = list(symbols.values())
+        pair = xp.value_and_grad(logp, inputs)
+        call = xp.function(inputs, pair, backend=backend)
+        plain = xp.function(inputs, logp, backend="interpret")
+    point = [np.array(p["data"], np.float64) for p in stored["params"].values()]
+    value, gradients = call(*point)
+    assert math.isclose(float(np.asarray(value)), stored["value"], rel_tol=1e-10)
+    assert call.fallbacks() == [], call.explain()
+    for got, want in zip(gradients, differences(plain, point), strict=True):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6, atol=1e-6)
