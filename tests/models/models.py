@@ -1,11 +1,12 @@
 """Reference models, each written once as a user would write it.
 
-Every model is a function `logp(x, data)` of the flat unconstrained parameter vector `x` (a positional
-array) and a mapping of inputs; it takes slices of `x`, gives them dims, and returns the log density
-with all normalising constants. `MODELS` maps a name to its function, `compiled` to value and gradient.
+Every model is a function `logp(x, data)` of the flat unconstrained parameter vector `x` (a
+positional array) and a mapping of inputs; it takes slices of `x`, gives them dims, and returns the
+log density with all normalising constants. `MODELS` maps a name to its function, `compiled` to
+value and gradient.
 
-Transforms to the unconstrained space: `positive` u -> exp(u), log|J| = u; `interval` u -> sigmoid(u);
-`ordered` v0 = u0, vk = v(k-1) + exp(uk).
+Transforms to the unconstrained space: `positive` u -> exp(u), log|J| = u; `interval`
+u -> sigmoid(u); `ordered` v0 = u0, vk = v(k-1) + exp(uk).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Programs with named dimensions on the interpreter and every backend.
 
-The value is the one that plain xarray gives; the gradients are checked by central differences of the
-same program's value on the interpreter.
+The value is the one that plain xarray gives; the gradients are checked by central differences of
+the same program's value on the interpreter.
 """
 
 import json
