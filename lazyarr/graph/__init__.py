@@ -1,0 +1,1 @@
+"""What an expression is: types, nodes, ops, and how to walk, rewrite and evaluate them."""

@@ -1,0 +1,179 @@
+"""The interpreter: runs the reference of each op, node by node. It is the meaning of a graph.
+
+Every backend is tested against it; checks and their errors are raised here with full detail.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from lazyarr.errors import GraphError, ShapeError
+from lazyarr.graph import scalar, shapes
+from lazyarr.graph.node import Variable, symbol
+from lazyarr.graph.shapes import Atom
+from lazyarr.graph.traverse import Graph, map_sizes
+from lazyarr.graph.types import TensorType, TupleType
+
+
+def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = None) -> list:
+    """Return the values of the outputs; `env` adds sizes that no input shape tells.
+
+    Raises what the ops' checks raise, and GraphError for a symbol that is not an input.
+    """
+    sizes = dict(env or {})
+    sizes.update(shapes.bind((v.type.shape for v in graph.inputs), (np.shape(a) for a in arrays)))
+    values: dict[Variable, object] = dict(zip(graph.inputs, arrays, strict=True))
+    order = graph.toposort()
+    left = _use_counts(order, graph.outputs)
+    for node in order:
+        if node in values:
+            continue
+        if node.expr is None:
+            if node.is_symbol:
+                raise GraphError(f"{node!r} is not an input; made at {node.where_made()}.")
+            values[node] = node.value
+            continue
+        values[node] = run_node(node, values, sizes)
+        for x in node.inputs:  # drop temporaries after their last use
+            if x.__class__ is Variable:
+                left[x] -= 1
+                if not left[x]:
+                    del values[x]
+    return [values[v] for v in graph.outputs]
+
+
+def _use_counts(order: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, int]:
+    left = dict.fromkeys(order, 0)
+    for node in order:
+        for x in node.inputs:
+            if x.__class__ is Variable:
+                left[x] += 1
+    for v in outputs:
+        left[v] += 1
+    return left
+
+
+def run_node(node: Variable, values: Mapping, sizes: Mapping[Atom, int]) -> object:
+    """Compute one node from the values of its operands."""
+    args = [
+        values[x] if x.__class__ is Variable else shapes.evaluate(x, sizes) for x in node.inputs
+    ]
+    params = concrete_params(node, sizes)
+    return apply_reference(node, args, params)
+
+
+def concrete_params(node: Variable, sizes: Mapping[Atom, int]) -> dict:
+    """Return the parameters of a node with sizes evaluated."""
+    params = node.params
+    for name in node.op.sizes:
+        params[name] = _concrete(params[name], sizes)
+    return params
+
+
+def _concrete(value: object, sizes: Mapping[Atom, int]) -> object:
+    if isinstance(value, tuple):
+        return tuple(_concrete(x, sizes) for x in value)
+    if isinstance(value, Graph):
+        return map_sizes(value, sizes)
+    return shapes.evaluate(value, sizes)
+
+
+def apply_reference(node: Variable, args: Sequence, params: dict) -> object:
+    """Run the reference of a node's op on concrete operands; results have the node's dtypes."""
+    op = node.op
+    if op.reference is None and op.expand is not None:
+        return _run_expansion(node, args, params)
+    if op.kind == "elementwise":
+        args = _cast_operands(node, args)
+        if op.check is not None:
+            verify(op, args)
+    reference = op.reference or _BY_COMBINE[op.kind, op.combine]
+    with np.errstate(all="ignore"):
+        out = reference(*args, **params)
+    if isinstance(node.type, TupleType):
+        return tuple(np.asarray(x, t.dtype) for x, t in zip(out, node.type.types, strict=True))
+    return out if op.name == "pick" else np.asarray(out, node.dtype)
+
+
+def _run_expansion(node: Variable, args: Sequence, params: dict) -> object:
+    """Compute a composite by the expansion for the concrete shapes of its operands."""
+    symbols = [
+        symbol(TensorType(x.type.dtype, np.shape(a))) if x.__class__ is Variable else a
+        for x, a in zip(node.inputs, args, strict=True)
+    ]
+    given = [(v, a) for v, a in zip(symbols, args, strict=True) if v.__class__ is Variable]
+    out = node.op.expand(*symbols, **params)
+    return evaluate(Graph([v for v, _ in given], [out]), [a for _, a in given])[0]
+
+
+def _cast_operands(node: Variable, args: Sequence) -> list:
+    compute = node.op.compute_dtype(node)
+    promoted = node.op.promoted
+    return [
+        np.asarray(a, compute) if promoted is None or i in promoted else np.asarray(a)
+        for i, a in enumerate(args)
+    ]
+
+
+def verify(op, args: Sequence) -> None:
+    """Raise the error of an op's check when its predicate fails for any element."""
+    names = [f"x{i}" for i in range(len(args))]
+    holds = op.check.formula(
+        *(scalar.var(n, np.asarray(a).dtype) for n, a in zip(names, args, strict=True))
+    )
+    good = np.asarray(scalar.evaluate(holds, dict(zip(names, args, strict=True))))
+    if not good.all():
+        wide = np.broadcast_arrays(*args, good)
+        first = np.argmin(wide[-1].ravel())
+        shown = [a.ravel()[first].item() for a in wide[:-1]]
+        raise op.check.error(op.check.message.format(*shown))
+
+
+def _reduce(function: Callable, needs_element: bool = False) -> Callable:
+    def run(x, *, axis, keepdims, dtype=None):
+        x = np.asarray(x)
+        if needs_element and any(x.shape[a] == 0 for a in axis):
+            raise ShapeError(f"{function.__name__} over an empty axis: axis {axis} of {x.shape}.")
+        if dtype is not None:
+            x = x.astype(dtype)
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return run
+
+
+def _arg_extreme(function: Callable) -> Callable:
+    def run(x, *, axis, keepdims):
+        x = np.asarray(x)
+        if any(x.shape[a] == 0 for a in axis):
+            raise ShapeError(f"{function.__name__} over an empty axis: axis {axis} of {x.shape}.")
+        over = axis[0] if len(axis) == 1 else None
+        return function(x, axis=over, keepdims=keepdims)
+
+    return run
+
+
+def _accumulate(ufunc: np.ufunc) -> Callable:
+    def run(x, *, axis, include_initial, dtype=None):
+        x = np.asarray(x) if dtype is None else np.asarray(x).astype(dtype)
+        out = ufunc.accumulate(x, axis=axis)
+        if include_initial:
+            head = np.full_like(np.take(out, [], axis=axis), ufunc.identity, shape=(
+                *x.shape[:axis], 1, *x.shape[axis + 1 :]))  # fmt: skip
+            out = np.concatenate([head, out], axis=axis)
+        return out
+
+    return run
+
+
+_BY_COMBINE: dict[tuple, Callable] = {
+    ("reduction", "add"): _reduce(np.sum),
+    ("reduction", "mul"): _reduce(np.prod),
+    ("reduction", "max"): _reduce(np.max, needs_element=True),
+    ("reduction", "min"): _reduce(np.min, needs_element=True),
+    ("reduction", "and"): _reduce(np.all),
+    ("reduction", "or"): _reduce(np.any),
+    ("reduction", "argmax"): _arg_extreme(np.argmax),
+    ("reduction", "argmin"): _arg_extreme(np.argmin),
+    ("cumulative", "add"): _accumulate(np.add),
+    ("cumulative", "mul"): _accumulate(np.multiply),
+}

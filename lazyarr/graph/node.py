@@ -1,0 +1,272 @@
+"""Variable: the one node of a graph.
+
+A leaf is a symbol (no value) or data (a read-only array). Every other node holds `expr`, a tuple
+`(call, *inputs)` where `call` is an interned op with its parameters and an input is a Variable or a raw
+weak scalar (a Python number or a Size). Nothing points from a node to its consumers, so a graph is
+freed by reference counting; several outputs go through `pick` nodes.
+"""
+
+import itertools
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lazyarr.errors import ConcretizationError, GraphError
+from lazyarr.graph.registry import OPS
+from lazyarr.graph.shapes import Size
+from lazyarr.graph.types import TensorType, TupleType, Type
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_counter = itertools.count()
+_lock = threading.Lock()
+_calls: "weakref.WeakValueDictionary[tuple, Call]" = weakref.WeakValueDictionary()
+
+
+class _Unset:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __reduce__(self):
+        return "UNSET"
+
+
+UNSET = _Unset()
+
+
+class Call:
+    """An interned application of parameters to an op: equal calls are the same object."""
+
+    __slots__ = ("op", "params", "__weakref__")
+
+    def __new__(cls, op: object, params: tuple):
+        """Return the one call of an op with these `(name, value)` pairs."""
+        key = (op, params)
+        found = _calls.get(key)
+        if found is None:
+            with _lock:
+                found = _calls.get(key)
+                if found is None:
+                    found = object.__new__(cls)
+                    found.op, found.params = op, params
+                    _calls[key] = found
+        return found
+
+    def __reduce__(self):
+        return Call, (self.op, self.params)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v}" for k, v in self.params if v is not None)
+        return f"{self.op.name}({shown})" if shown else self.op.name
+
+
+class Variable:
+    """A node: type, expression, value, name, and the place in the user's code where it was made."""
+
+    __slots__ = ("type", "expr", "value", "name", "seq", "depth", "site", "__weakref__")
+
+    def __init__(self, type: Type, expr: tuple | None = None, value: object = UNSET, name=None):
+        self.type, self.expr, self.value, self.name = type, expr, value, name
+        self.seq = next(_counter)
+        self.site = site()
+        depth = 0
+        if expr is not None:
+            for v in expr:
+                if v.__class__ is Variable and v.depth >= depth:
+                    depth = v.depth + 1
+        self.depth = depth
+
+    @property
+    def call(self) -> Call | None:
+        """The op and its parameters, None for a leaf."""
+        return self.expr[0] if self.expr is not None else None
+
+    @property
+    def op(self):
+        """The op that makes this value, None for a leaf."""
+        return self.expr[0].op if self.expr is not None else None
+
+    @property
+    def params(self) -> dict:
+        """The parameters of the op by name."""
+        return dict(self.expr[0].params) if self.expr is not None else {}
+
+    @property
+    def inputs(self) -> tuple:
+        """The operands: Variables and raw weak scalars."""
+        return self.expr[1:] if self.expr is not None else ()
+
+    @property
+    def apply(self) -> "Apply | None":
+        """The application that this node is the output of, as a view; None for a leaf."""
+        return Apply(self) if self.expr is not None else None
+
+    @property
+    def is_symbol(self) -> bool:
+        """True for a leaf without a value."""
+        return self.expr is None and self.value is UNSET
+
+    @property
+    def is_data(self) -> bool:
+        """True for a leaf that holds an array."""
+        return self.expr is None and self.value is not UNSET
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of a tensor."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple:
+        """The sizes of a tensor, ints or `Size`s."""
+        return self.type.shape
+
+    @property
+    def ndim(self) -> int:
+        """The rank of a tensor."""
+        return self.type.ndim
+
+    def where_made(self) -> str:
+        """Return `file:line` of the user's code that made this node, or an empty string."""
+        return describe_site(self.site)
+
+    def __repr__(self) -> str:
+        label = self.name or (self.call if self.expr is not None else "data")
+        return f"<{label}: {self.type}>"
+
+    def __bool__(self) -> bool:
+        raise ConcretizationError(f"the truth value of {self!r} is not known while recording.")
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A view of one application: op, inputs, parameters and outputs, as other compilers show it."""
+
+    node: Variable
+
+    @property
+    def op(self):
+        """The op applied."""
+        return self.node.op
+
+    @property
+    def inputs(self) -> tuple:
+        """The operands."""
+        return self.node.inputs
+
+    @property
+    def outputs(self) -> tuple:
+        """The types of the results."""
+        t = self.node.type
+        return t.types if isinstance(t, TupleType) else (t,)
+
+
+def site() -> tuple | None:
+    """Return `(code, instruction)` of the first frame outside the package; decoded on demand."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def describe_site(where: tuple | None) -> str:
+    """Return `file:line` of a stored site."""
+    if where is None:
+        return ""
+    code, instruction = where
+    line = code.co_firstlineno
+    for start, stop, number in code.co_lines():
+        if start <= instruction < stop and number is not None:
+            line = number
+            break
+    return f"{code.co_filename}:{line}"
+
+
+def symbol(type: Type, name: str | None = None) -> Variable:
+    """Return a leaf without a value: an input of functions."""
+    return Variable(type, None, UNSET, name)
+
+
+def data(value: object, type: Type | None = None, name: str | None = None) -> Variable:
+    """Return a leaf that holds an array, which nobody may write any more."""
+    array = np.asarray(value)
+    array.flags.writeable = False
+    if type is None:
+        type = TensorType(array.dtype, array.shape)
+    return Variable(type, None, array, name)
+
+
+def constant(value: object, dtype: np.dtype | None = None) -> Variable:
+    """Return a data leaf of a Python number or array."""
+    return data(np.array(value, dtype=dtype))
+
+
+def as_operand(value: object) -> object:
+    """Return a Variable or raw weak scalar for anything an op accepts."""
+    cls = value.__class__
+    if cls is Variable or cls in (int, float, bool, complex) or cls is Size:
+        return value
+    if isinstance(value, Variable | Size):
+        return value
+    if isinstance(value, np.ndarray):
+        return data(value.copy())
+    if isinstance(value, np.generic):
+        return data(np.asarray(value))
+    if isinstance(value, bool | int | float | complex):
+        kind = next(k for k in (bool, int, float, complex) if isinstance(value, k))
+        return kind(value)
+    raise GraphError(f"cannot use a {cls.__name__} in a graph; convert it with asarray first.")
+
+
+# How `float(x)` on a node finds the driver, which stands on a higher floor.
+_evaluator: list[Callable] = []
+
+
+def set_evaluator(run: Callable) -> None:
+    """Install the function that computes nodes: `run(list of Variables) -> list of arrays`."""
+    _evaluator[:] = [run]
+
+
+def compute_values(nodes: list) -> list:
+    """Compute the values of nodes whose leaves all hold data."""
+    if not _evaluator:
+        raise GraphError("no evaluator is installed; import lazyarr first.")
+    return _evaluator[0](nodes)
+
+
+def _install_operators() -> None:
+    """Give Variables Python's operators, each recording the op of the catalogue found late.
+
+    `==` stays identity, so that nodes can be compared and kept in tables; rules write `op.equal`.
+    """
+    binary = {
+        "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "pow",
+        "floordiv": "floor_divide", "mod": "remainder", "matmul": "matmul", "and": "bitwise_and",
+        "or": "bitwise_or", "xor": "bitwise_xor", "lt": "less", "le": "less_equal",
+        "gt": "greater", "ge": "greater_equal",
+    }  # fmt: skip
+
+    def forward(name):
+        return lambda self, other: OPS[name](self, other)
+
+    def backward(name):
+        return lambda self, other: OPS[name](other, self)
+
+    for method, name in binary.items():
+        setattr(Variable, f"__{method}__", forward(name))
+        if method not in ("lt", "le", "gt", "ge"):
+            setattr(Variable, f"__r{method}__", backward(name))
+    for method, name in {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}.items():
+        setattr(Variable, f"__{method}__", lambda self, name=name: OPS[name](self))
+
+
+_install_operators()

@@ -1,0 +1,12 @@
+"""The catalogue: importing it declares every op, chapter by chapter of the standard."""
+
+from lazyarr.graph.ops import (  # noqa: F401
+    control,
+    creation,
+    elementwise,
+    indexing,
+    linalg,
+    manipulation,
+    special,
+    statistical,
+)

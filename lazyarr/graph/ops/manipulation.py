@@ -1,0 +1,371 @@
+"""Manipulation functions: elements move, none is computed. Source: Array API standard 2025.12.
+
+Most are index maps: for each input axis, which output axis it follows, with a step and a start. A
+lowering composes them and they vanish; `reshape` and the joins `concat` and `stack` stay.
+"""
+
+import numpy as np
+
+from lazyarr.errors import AxisError, ShapeError
+from lazyarr.graph import dtypes, shapes
+from lazyarr.graph.node import Variable
+from lazyarr.graph.op import AxisMap
+from lazyarr.graph.ops._declare import (
+    axes_of,
+    axis_of,
+    composite,
+    declare,
+    shape_of,
+    variable_of,
+)
+from lazyarr.graph.ops.indexing import slice_axis
+from lazyarr.graph.registry import op
+from lazyarr.graph.shapes import Size
+from lazyarr.graph.types import TensorType
+
+
+# -- reshape, broadcast ---------------------------------------------------------------------------
+
+
+def _resolve(x: Variable, shape: tuple) -> tuple:
+    """Replace -1 in a target shape and check the number of elements where it is known."""
+    total = shapes.product(x.shape)
+    if -1 in [s for s in shape if isinstance(s, int)]:
+        i = shape.index(-1)
+        rest = shapes.product(s for j, s in enumerate(shape) if j != i)
+        if isinstance(total, int) and isinstance(rest, int):
+            if rest == 0 or total % rest:
+                raise ShapeError(f"reshape: {x.shape} does not fit {shape}.")
+        shape = (*shape[:i], shapes.floordiv(total, rest), *shape[i + 1 :])
+    new = shapes.product(shape)
+    if isinstance(total, int) and isinstance(new, int) and total != new:
+        raise ShapeError(f"reshape: {x.shape} has {total} elements, {shape} has {new}.")
+    return shape
+
+
+@declare(
+    "movement",
+    infer=lambda types, params: TensorType(types[0].dtype, params["shape"]),
+    reference=lambda x, *, shape: np.reshape(x, shape),
+    vjp=lambda g, y, x, *, shape: (op.reshape(g, x.shape),),
+    jvp="linear",
+    sizes=("shape",),
+)
+def reshape(x, /, shape, *, copy=None):
+    """The same elements in another shape, in C order; one size may be -1."""
+    x = variable_of(x)
+    return (x,), {"shape": _resolve(x, shape_of(shape))}
+
+
+def _broadcast_index(node: Variable) -> tuple:
+    source, shape = node.inputs[0].shape, node.shape
+    lead = len(shape) - len(source)
+    return tuple(
+        AxisMap(None) if s == 1 and shape[lead + i] != 1 else AxisMap(lead + i)
+        for i, s in enumerate(source)
+    )
+
+
+def _infer_broadcast(types, params):
+    source, target = types[0].shape, params["shape"]
+    if shapes.broadcast(source, target) != target or len(source) > len(target):
+        unknown = any(isinstance(s, Size) for s in (*source, *target))
+        if not unknown or len(source) > len(target):
+            raise ShapeError(f"an array of shape {source} does not broadcast to {target}.")
+    return TensorType(types[0].dtype, target)
+
+
+@declare(
+    "movement",
+    infer=_infer_broadcast,
+    reference=lambda x, *, shape: np.broadcast_to(x, shape),
+    index=_broadcast_index,
+    vjp=lambda g, y, x, *, shape: (op.sum_to(g, x.shape),),
+    jvp="linear",
+    sizes=("shape",),
+)
+def broadcast_to(x, /, shape):
+    """The array repeated along new axes and axes of size 1 to a shape."""
+    return (variable_of(x),), {"shape": shape_of(shape)}
+
+
+def _identity_index(node: Variable) -> tuple:
+    return tuple(AxisMap(i) for i in range(node.ndim))
+
+
+@declare(
+    "movement",
+    infer=lambda types, params: types[0].with_shape(params["shape"]),
+    reference=lambda x, *, shape: x,
+    index=_identity_index,
+    vjp=lambda g, y, x, *, shape: (op.specify_shape(g, x.shape),),
+    jvp="linear",
+    sizes=("shape",),
+    public=False,
+)
+def specify_shape(x, shape, /):
+    """The array itself, whose sizes must be the given ones (checked when sizes are bound)."""
+    for have, want in zip(x.shape, shape, strict=True):
+        if isinstance(have, int) and isinstance(want, int) and have != want:
+            raise ShapeError(f"expected shape {shape}, got {x.shape}.")
+    return (x,), {"shape": tuple(shape)}
+
+
+def _sum_to(x, *, shape):
+    lead = x.ndim - len(shape)
+    if lead:
+        x = op.sum(x, axis=tuple(range(lead)), dtype=x.dtype)
+    ones = tuple(i for i, s in enumerate(shape) if s == 1 and x.shape[i] != 1)
+    if ones:
+        x = op.sum(x, axis=ones, keepdims=True, dtype=x.dtype)
+    same = all(a is b or a == b for a, b in zip(x.shape, shape, strict=True))
+    return x if same else op.specify_shape(x, shape)
+
+
+@composite(
+    expand=_sum_to,
+    vjp=lambda g, y, x, *, shape: (op.broadcast_to(g, x.shape),),
+    jvp="linear",
+    sizes=("shape",),
+    public=False,
+)
+def sum_to(x, shape, /):
+    """The sum over the axes along which `shape` was broadcast to the shape of x."""
+    return (x,), {"shape": tuple(shape)}
+
+
+# -- axes -----------------------------------------------------------------------------------------
+
+
+def _permute_index(node: Variable) -> tuple:
+    order = node.params["axes"]
+    return tuple(AxisMap(order.index(i)) for i in range(node.ndim))
+
+
+@declare(
+    "movement",
+    infer=lambda types, params: TensorType(
+        types[0].dtype, tuple(types[0].shape[i] for i in params["axes"])
+    ),
+    reference=lambda x, *, axes: np.transpose(x, axes),
+    index=_permute_index,
+    vjp=lambda g, y, x, *, axes: (
+        op.permute_dims(g, tuple(axes.index(i) for i in range(len(axes)))),
+    ),
+    jvp="linear",
+)
+def permute_dims(x, /, axes):
+    """The axes in another order."""
+    x = variable_of(x)
+    order = tuple(axis_of(x, a) for a in axes)
+    if sorted(order) != list(range(x.ndim)):
+        raise AxisError(f"permute_dims: {axes} is no permutation of {x.ndim} axes.")
+    return (x,), {"axes": order}
+
+
+def _swap_last(x):
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose needs at least 2 dimensions, got shape {x.shape}.")
+    return op.permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+@composite(expand=_swap_last)
+def matrix_transpose(x, /):
+    """The last two axes exchanged."""
+    return (variable_of(x),), {}
+
+
+def _expand_infer(types, params):
+    rank = types[0].ndim + len(params["axis"])
+    source = iter(types[0].shape)
+    shape = tuple(1 if i in params["axis"] else next(source) for i in range(rank))
+    return TensorType(types[0].dtype, shape)
+
+
+def _expand_index(node: Variable) -> tuple:
+    kept = [i for i in range(node.ndim) if i not in node.params["axis"]]
+    return tuple(AxisMap(i) for i in kept)
+
+
+@declare(
+    "movement",
+    infer=_expand_infer,
+    reference=lambda x, *, axis: np.expand_dims(x, axis),
+    index=_expand_index,
+    vjp=lambda g, y, x, *, axis: (op.squeeze(g, axis),),
+    jvp="linear",
+)
+def expand_dims(x, /, *, axis=0):
+    """New axes of size 1 at positions of the result."""
+    x = variable_of(x)
+    many = axis if isinstance(axis, tuple | list) else (axis,)
+    found = tuple(sorted(axis_of(x, a, extra=len(many)) for a in many))
+    if len(set(found)) != len(found):
+        raise AxisError(f"expand_dims: axis {axis} names a position twice.")
+    return (x,), {"axis": found}
+
+
+def _squeeze_index(node: Variable) -> tuple:
+    dropped, maps, out = node.params["axis"], [], 0
+    for i in range(node.inputs[0].ndim):
+        if i in dropped:
+            maps.append(AxisMap(None))
+        else:
+            maps.append(AxisMap(out))
+            out += 1
+    return tuple(maps)
+
+
+def _squeeze_infer(types, params):
+    for a in params["axis"]:
+        if isinstance(types[0].shape[a], int) and types[0].shape[a] != 1:
+            raise ShapeError(f"axis {a} of shape {types[0].shape} has not size 1.")
+    kept = tuple(s for i, s in enumerate(types[0].shape) if i not in params["axis"])
+    return TensorType(types[0].dtype, kept)
+
+
+@declare(
+    "movement",
+    infer=_squeeze_infer,
+    reference=lambda x, *, axis: np.squeeze(x, axis),
+    index=_squeeze_index,
+    vjp=lambda g, y, x, *, axis: (op.expand_dims(g, axis=axis),),
+    jvp="linear",
+)
+def squeeze(x, /, axis):
+    """The array without axes of size 1."""
+    x = variable_of(x)
+    return (x,), {"axis": axes_of(x, axis)}
+
+
+def _flip_index(node: Variable) -> tuple:
+    flipped = node.params["axis"]
+    return tuple(
+        AxisMap(i, -1, s - 1) if i in flipped else AxisMap(i) for i, s in enumerate(node.shape)
+    )
+
+
+@declare(
+    "movement",
+    infer=lambda types, params: types[0],
+    reference=lambda x, *, axis: np.flip(x, axis),
+    index=_flip_index,
+    vjp=lambda g, y, x, *, axis: (op.flip(g, axis=axis),),
+    jvp="linear",
+)
+def flip(x, /, *, axis=None):
+    """The elements in reverse order along axes."""
+    x = variable_of(x)
+    return (x,), {"axis": axes_of(x, axis)}
+
+
+def _diagonal_index(node: Variable) -> tuple:
+    last = node.ndim - 1
+    return tuple(AxisMap(i) for i in range(last)) + (AxisMap(last), AxisMap(last))
+
+
+def _diagonal_infer(types, params):
+    *batch, n, m = types[0].shape
+    if n is not m and n != m:
+        n = min(n, m) if isinstance(n, int) and isinstance(m, int) else n
+    return TensorType(types[0].dtype, (*batch, n))
+
+
+def _diagonal_vjp(g, y, x):
+    n, m = x.shape[-2:]
+    on = op.eye(n, m, dtype=dtypes.bool_)
+    return (op.where(on, op.expand_dims(g, axis=g.ndim), 0),) if n == m or n is m else (None,)
+
+
+@declare(
+    "movement",
+    infer=_diagonal_infer,
+    reference=lambda x: np.diagonal(x, axis1=-2, axis2=-1),
+    index=_diagonal_index,
+    vjp=_diagonal_vjp,
+    jvp="linear",
+    public=False,
+)
+def main_diagonal(x, /):
+    """The main diagonal of the last two axes, which have equal sizes."""
+    return (x,), {}
+
+
+# -- joins ----------------------------------------------------------------------------------------
+
+
+def _common(arrays, what) -> tuple[tuple, object]:
+    arrays = tuple(variable_of(a) for a in arrays)
+    if not arrays:
+        raise ShapeError(f"{what} needs at least one array.")
+    dtype = arrays[0].type.dtype
+    for a in arrays[1:]:
+        dtype = dtypes.promote(dtype, a.type.dtype)
+    return tuple(a if a.type.dtype == dtype else op.astype(a, dtype) for a in arrays), dtype
+
+
+def _concat_infer(types, params):
+    axis, total = params["axis"], 0
+    shape = list(types[0].shape)
+    for t in types:
+        if t.ndim != len(shape):
+            raise ShapeError(f"arrays of rank {t.ndim} and {len(shape)} cannot be joined.")
+        for i, s in enumerate(t.shape):
+            known = isinstance(s, int) and isinstance(shape[i], int)
+            if i != axis and known and s != shape[i]:
+                raise ShapeError(f"shapes {types[0].shape} and {t.shape} differ off axis {axis}.")
+            if i != axis and isinstance(s, int):
+                shape[i] = s
+        total = total + t.shape[axis]
+    shape[axis] = total
+    return TensorType(types[0].dtype, tuple(shape))
+
+
+def _concat_vjp(g, y, *arrays, axis):
+    out, start = [], 0
+    for a in arrays:
+        size = a.shape[axis]
+        out.append(slice_axis(g, axis, start, size))
+        start = start + size
+    return tuple(out)
+
+
+@declare(
+    "movement",
+    infer=_concat_infer,
+    reference=lambda *arrays, axis: np.concatenate(arrays, axis=axis),
+    vjp=_concat_vjp,
+    jvp="linear",
+)
+def concat(arrays, /, *, axis=0):
+    """Arrays laid one after the other along an existing axis (None: flattened first)."""
+    if axis is None:
+        arrays, axis = [op.reshape(a, (-1,)) for a in map(variable_of, arrays)], 0
+    operands, _ = _common(arrays, "concat")
+    return operands, {"axis": axis_of(operands[0], axis)}
+
+
+def _stack_infer(types, params):
+    axis = params["axis"]
+    for t in types:
+        if t.shape != types[0].shape and all(isinstance(s, int) for s in t.shape):
+            raise ShapeError(f"shapes {types[0].shape} and {t.shape} differ.")
+    shape = types[0].shape
+    return TensorType(types[0].dtype, (*shape[:axis], len(types), *shape[axis:]))
+
+
+def _stack_vjp(g, y, *arrays, axis):
+    return tuple(op.squeeze(slice_axis(g, axis, i, 1), axis) for i in range(len(arrays)))
+
+
+@declare(
+    "movement",
+    infer=_stack_infer,
+    reference=lambda *arrays, axis: np.stack(arrays, axis=axis),
+    vjp=_stack_vjp,
+    jvp="linear",
+)
+def stack(arrays, /, *, axis=0):
+    """Arrays of one shape laid side by side along a new axis."""
+    operands, _ = _common(arrays, "stack")
+    return operands, {"axis": axis_of(operands[0], axis, extra=1)}
