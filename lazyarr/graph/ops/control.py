@@ -19,7 +19,7 @@ from lazyarr.graph.types import TensorType, TupleType
     "control",
     infer=lambda types, params: types[0].types[params["index"]],
     reference=lambda x, *, index: x[index],
-    vjp=lambda g, y, x, *, index: ("pick", index, g),
+    vjp=lambda g, y, x, *, index: (("pick", index, g),),
     jvp="pick",
     public=False,
 )

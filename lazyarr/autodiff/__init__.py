@@ -1,0 +1,1 @@
+"""Derivatives, graph from graph: reverse mode, forward mode and batching."""
