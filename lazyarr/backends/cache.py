@@ -3,7 +3,7 @@
 An entry is a folder `<root>/v1/<key>/` with the built files and a `manifest` of their checksums. It
 is made under a temporary name and renamed, so a reader sees all of it or nothing, and a process
 killed half-way leaves only rubbish that `prune` removes. Nothing is ever written in place. An
-entry whose checksums do not fit is dropped and made again.
+entry whose checksums do not fit is made again.
 
     cache = open_cache()
     entry = cache.build(cache_key("c", source, *flags), make)   # make(folder) writes the files
@@ -54,10 +54,11 @@ class Entry:
 def cache_key(*parts: object) -> str:
     """Return the name of an entry made from `parts` on this machine (40 hex digits).
 
-    The machine (CPU features, libc) and the package version always take part.
+    The machine (CPU features, libc) always takes part. The version of lazyarr does not: what it
+    changes shows in the source, which belongs among the parts.
     """
     digest = hashlib.sha256()
-    for part in (LAYOUT, machine(), _version(), *parts):
+    for part in (LAYOUT, machine(), *parts):
         text = str(part).encode("utf-8", "surrogateescape")
         digest.update(b"%d:" % len(text))
         digest.update(text)
@@ -85,11 +86,6 @@ def _cpu() -> str:
             if name.strip() in wanted:
                 lines[name.strip()] = value.strip()
     return repr(sorted(lines.items())) if lines else platform.processor()
-
-
-def _version() -> str:
-    """Return the version of the package without importing its top floor."""
-    return "0"
 
 
 def default_folder() -> Path:
@@ -155,15 +151,16 @@ class Cache:
         return self._roots[-1]
 
     def get(self, key: str) -> Path | None:
-        """Return the folder of a sound entry and mark it as used, or None; drop a damaged one."""
+        """Return the folder of an entry and mark it as used; None for a missing or damaged one.
+
+        A damaged entry stays until `build` replaces it: another process may be doing so right now.
+        """
         for root in self._roots:
             path = root / key
             if _is_sound(path):
                 with contextlib.suppress(OSError):
                     os.utime(path)
                 return path
-            if path.exists():
-                self.discard(key)
         return None
 
     def build(self, key: str, make: Callable[[Path], None]) -> Path:

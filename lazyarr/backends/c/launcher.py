@@ -402,7 +402,7 @@ class PortableProgram:
     def exact(self, *args: object) -> object:
         """Call; on a mismatch return NotImplemented instead of calling on_mismatch."""
         face = self.interface
-        if len(args) != self.bound.count(None):
+        if len(args) != sum(array is None for array in self.bound):
             return NotImplemented
         rest = iter(args)
         arrays = [next(rest) if array is None else array for array in self.bound]
