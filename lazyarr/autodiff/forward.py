@@ -11,7 +11,7 @@ from lazyarr.errors import GradientError
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.op import NoGradient
 from lazyarr.graph.registry import op
-from lazyarr.graph.traverse import toposort
+from lazyarr.graph.traverse import Graph, inline, toposort
 from lazyarr.graph.types import TupleType
 
 
@@ -35,6 +35,23 @@ def pushforward(
     return [found.get(v) for v in outputs]  # type: ignore[misc]
 
 
+class ForwardContext(Context):
+    """What a control op's jvp receives."""
+
+    @staticmethod
+    def pushforward(graph: Graph, args: Sequence, tangents: dict) -> tuple[list, list]:
+        """Return outputs of a graph at args and their tangents, from tangents by input number."""
+        outputs = inline(graph, args)
+        found = pushforward(
+            outputs, [args[i] for i in tangents], list(tangents.values()), stop=True
+        )
+        filled = [
+            _zeros(y) if t is None and carries_derivative(y) else t
+            for y, t in zip(outputs, found, strict=True)
+        ]
+        return outputs, filled
+
+
 def _tangent(node: Variable, tangents: list) -> object:
     """Return the tangent of one node; a list with an entry per output for nodes with several."""
     if all(t is None for t in tangents):
@@ -45,6 +62,8 @@ def _tangent(node: Variable, tangents: list) -> object:
         raise GradientError(f"{node.op.name} has no derivative: {reason}.")
     if rule == "pick":
         return tangents[0][node.params["index"]]
+    if callable(rule) and node.op.kind == "control":
+        return rule(ForwardContext, tangents, node, *node.inputs, **node.params)
     if callable(rule):
         return rule(tangents, node, *node.inputs, **node.params)
     if isinstance(rule, str):

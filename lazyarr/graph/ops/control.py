@@ -123,11 +123,52 @@ def _backward_body(
     return Graph(inputs, [*new_carry, *new_sums, *found[n + len(sums) :]])
 
 
+def _scan_jvp(ctx, tangents, y, *inputs, body, length, reverse, n_carry, n_xs):
+    """One joint scan that carries the values and their tangents."""
+    moving = [i for i, v in enumerate(body.inputs) if is_float(v)]
+    inside = [symbol(v.type, v.name) for v in body.inputs]
+    dots = {i: symbol(body.inputs[i].type) for i in moving}
+    values, pushed = ctx.pushforward(body, inside, dots)
+    bounds = (0, n_carry, n_carry + n_xs, len(inside))
+    groups = [range(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+
+    def joined(first, second):
+        """Values and tangents of each group side by side: carries, xs, captures."""
+        return [v for group in groups for part in (first, second) for i in group
+                if (v := part.get(i)) is not None]  # fmt: skip
+
+    floats = [k for k, v in enumerate(body.outputs) if is_float(v)]
+    carried = [k for k in floats if k < n_carry]
+    stacked = [k for k in floats if k >= n_carry]
+    outputs = [*values[:n_carry], *(pushed[k] for k in carried)]
+    outputs += [*values[n_carry:], *(pushed[k] for k in stacked)]
+    given = {
+        i: op.zeros(inputs[i].shape, dtype=inputs[i].dtype) if tangents[i] is None else tangents[i]
+        for i in moving
+    }
+    joint = op.scan(
+        Graph(joined(dict(enumerate(inside)), dots), outputs),
+        joined(dict(enumerate(inputs)), given),
+        length=length,
+        reverse=reverse,
+        n_carry=n_carry + len(carried),
+        n_xs=n_xs + sum(i in dots for i in groups[1]),
+    )
+    n_y = len(body.outputs) - n_carry
+    places = [n_carry + j for j in range(len(carried))]
+    places += [n_carry + len(carried) + n_y + j for j in range(len(stacked))]
+    out: list = [None] * len(body.outputs)
+    for k, place in zip([*carried, *stacked], places, strict=True):
+        out[k] = op.pick(joint, place)
+    return out
+
+
 @declare(
     "control",
     infer=_scan_infer,
     reference=_scan_reference,
     vjp=_scan_vjp,
+    jvp=_scan_jvp,
     sizes=("body", "length"),
     public=False,
 )
