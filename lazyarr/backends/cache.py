@@ -288,8 +288,12 @@ class _Private:
         with self._lock:
             if self.root is None:
                 self.root = Path(tempfile.mkdtemp(prefix="lazyarr-"))  # mkdtemp makes it 0700
-                atexit.register(shutil.rmtree, self.root, ignore_errors=True)
+                atexit.register(self._remove, os.getpid())
             return self.root
+
+    def _remove(self, process: int) -> None:
+        if os.getpid() == process:  # a forked child leaves it to its parent
+            shutil.rmtree(self.root, ignore_errors=True)
 
     def warn(self, folder: Path, error: OSError) -> None:
         with self._lock:

@@ -34,7 +34,15 @@ from lazyarr.errors import BackendError
 INSTALL = "install one: `apt install gcc`, or `pip install lazyarr[cc]` (a compiler as a wheel)"
 
 SHARED = ("-shared", "-fPIC")
-WANTED = ("-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-w")
+WANTED = (
+    "-std=gnu11",
+    "-march=native",
+    "-fopenmp-simd",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-strict-aliasing",  # scratch is used again for values of another type
+    "-w",
+)
 """Flags every program is built with, where the compiler takes them."""
 
 VECTOR = ("-fveclib=libmvec",)

@@ -18,6 +18,7 @@ import sysconfig
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from types import ModuleType
 
@@ -26,7 +27,7 @@ import numpy as np
 from lazyarr.backends.c.compiler import build
 from lazyarr.backends.cache import open_cache
 from lazyarr.errors import ArgumentError, BackendError, DTypeError, OverflowValueError, ShapeError
-from lazyarr.graph.shapes import Atom, Size, bind, evaluate, lone_atom
+from lazyarr.graph.shapes import EVALUATE, Atom, Size, bind, evaluate, lone_atom
 from lazyarr.graph.types import TensorType
 
 ALIGNMENT = 64
@@ -50,12 +51,16 @@ COMPUTED = {
 
 @dataclass(frozen=True)
 class Interface:
-    """What a program takes and returns. `checks` are sizes that must have a value (`bc` atoms)."""
+    """What a program takes and returns.
+
+    `atoms` are the unknown sizes in the order of the program's `dim`; each must be a size of some
+    input by itself. `equal` holds what the program relies on: an atom, and the size it is equal to.
+    """
 
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
     atoms: tuple[Atom, ...] = ()
-    checks: tuple[Size, ...] = ()
+    equal: tuple[tuple[Atom, int | Size], ...] = ()
     names: tuple[str, ...] = ()
 
     def name(self, i: int) -> str:
@@ -142,7 +147,7 @@ class Converter:
         for i, array in zip(free, given, strict=True):
             arrays[i] = array
         env = check_sizes(face, [array.shape for array in arrays])
-        if not sizes_agree(face, env):
+        if output_shapes(face, env) is None:
             return self.on_code(SIZES_DISAGREE, tuple(given))
         result = self.exact(*given)
         if result is NotImplemented:
@@ -201,24 +206,33 @@ def check_sizes(interface: Interface, shapes: Sequence[tuple[int, ...]]) -> dict
     return env
 
 
-def sizes_agree(interface: Interface, env: dict[Atom, int]) -> bool:
-    """Are all sizes that the program takes to be equal equal?"""
-    sizes = [size for type_ in interface.outputs for size in type_.shape]
-    return all(_holds(size, env) for size in (*sizes, *interface.checks))
+def output_shapes(interface: Interface, env: dict[Atom, int]) -> list[tuple[int, ...]] | None:
+    """Return the shapes of the results; None where sizes differ that the program takes as equal."""
+    try:
+        if any(_atom_value(atom, env) != _value(size, env) for atom, size in interface.equal):
+            return None
+        return [tuple(_value(size, env) for size in type_.shape) for type_ in interface.outputs]
+    except (ShapeError, ZeroDivisionError):
+        return None
 
 
-def _holds(size: object, env: dict[Atom, int]) -> bool:
-    """Has every broadcast inside the size two equal sides?"""
-    stack: list[object] = [size]
-    while stack:
-        found = stack.pop()
-        if not isinstance(found, Size):
-            continue
-        for atom in {atom for monomial, _ in found.terms for atom in monomial}:
-            if atom.kind == "bc" and len({evaluate(side, env) for side in atom.args}) > 1:
-                return False
-            stack.extend(atom.args)
-    return True
+def _value(size: object, env: dict[Atom, int]) -> int:
+    """Evaluate a size as `launcher.c` does: the broadcast of two sizes needs them to be equal."""
+    if not isinstance(size, Size):
+        return size
+    return sum(
+        factor * prod(_atom_value(atom, env) for atom in monomial)
+        for monomial, factor in size.terms
+    )
+
+
+def _atom_value(atom: Atom, env: dict[Atom, int]) -> int:
+    if atom in env:
+        return env[atom]
+    arguments = [_value(argument, env) for argument in atom.args]
+    if atom.kind == "bc" and arguments[0] != arguments[1]:
+        raise ShapeError(f"sizes {arguments[0]} and {arguments[1]} differ")
+    return EVALUATE[atom.kind](*arguments)
 
 
 # -------------------------------------------------------------------------------- the fast launcher
@@ -307,7 +321,10 @@ def _native(module: ModuleType) -> Callable[..., object]:
             n_dims=len(face.atoms),
             inputs=slots(face.inputs),
             outputs=slots(face.outputs),
-            checks=tuple(size_code(size, number) for size in face.checks),
+            checks=tuple(
+                (*_atom_code(atom, number), *_code(size, number), EQUAL, END)
+                for atom, size in face.equal
+            ),
             bound=bound,
             keep=pointers.keep,
             on_mismatch=on_mismatch,
@@ -411,10 +428,10 @@ class PortableProgram:
             return NotImplemented
         try:
             env = check_sizes(face, [array.shape for array in arrays])
-            if not sizes_agree(face, env) or (self.reject_one and 1 in env.values()):
-                return NotImplemented
-            shapes = [tuple(evaluate(s, env) for s in t.shape) for t in face.outputs]
         except (ShapeError, ZeroDivisionError):
+            return NotImplemented
+        shapes = output_shapes(face, env)
+        if shapes is None or (self.reject_one and 1 in env.values()):
             return NotImplemented
         outputs = [empty(t.dtype, s) for t, s in zip(face.outputs, shapes, strict=True)]
         if code := self._run([*arrays, *outputs], [env[atom] for atom in face.atoms]):
@@ -426,7 +443,7 @@ class PortableProgram:
     def _run(self, arrays: list[np.ndarray], dims: list[int]) -> int:
         buffers = (ctypes.c_void_p * (len(arrays) or 1))(*(a.ctypes.data for a in arrays))
         sizes = (ctypes.c_int64 * (len(dims) or 1))(*dims)
-        scratch = empty(np.dtype(np.uint8), (self.arena(sizes) if self.arena else 0,))
+        scratch = empty(np.dtype(np.uint8), (self.arena(sizes) if self.arena else ALIGNMENT,))
         return self.entry(buffers, sizes, scratch.ctypes.data, self.pointers.table)
 
 
