@@ -1,0 +1,1 @@
+"""Passes from graph to graph: fold, algebra, stabilize, loops, composites, and their one order."""

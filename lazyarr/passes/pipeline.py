@@ -1,0 +1,103 @@
+"""The pipeline: every pass between a recorded graph and a backend, in the only order there is.
+
+Recorded graphs go through `PIPELINE` before they are compiled, and through `INTERPRETED` before they
+are interpreted, so that a value that overflows in one tier does not in the other.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from lazyarr.graph.rewrite import RuleSet, Walk
+from lazyarr.graph.traverse import Graph
+from lazyarr.passes.composites import COMPOSITES
+from lazyarr.passes.fold import FOLD
+from lazyarr.passes.merge import merge
+
+OFF = frozenset({"fast_math"})
+
+
+@dataclass(frozen=True)
+class RulePass:
+    """A pass that applies rule sets together until none of their rules applies."""
+
+    name: str
+    sets: tuple[RuleSet, ...]
+    off: frozenset[str] = OFF
+
+    def rules(self) -> RuleSet:
+        """Return the rules that are switched on."""
+        chosen = RuleSet(self.name)
+        for rules in self.sets:
+            for rule in rules:
+                if rule.name not in self.off and not rule.tags & self.off:
+                    chosen.add(rule)
+        return chosen
+
+
+@dataclass(frozen=True)
+class GraphPass:
+    """A pass that is a function from graph to graph."""
+
+    name: str
+    function: Callable[[Graph], Graph]
+
+
+Pass = RulePass | GraphPass
+
+
+@dataclass
+class Step:
+    """What one pass did."""
+
+    name: str
+    seconds: float
+    before: int
+    after: int
+    fired: "Counter[str]" = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        rules = ", ".join(f"{k} {n}" for k, n in self.fired.most_common())
+        size = f"{self.before} -> {self.after} nodes"
+        return (
+            f"{self.name:<12} {self.seconds * 1e3:8.2f} ms  {size}{'  ' + rules if rules else ''}"
+        )
+
+
+PIPELINE: tuple[Pass, ...] = (
+    GraphPass("merge", merge),
+    RulePass("composites", (COMPOSITES,)),
+    RulePass("simplify", (FOLD,)),
+)
+
+
+def run(graph: Graph, passes: Iterable[Pass] = PIPELINE, record: list[Step] | None = None) -> Graph:
+    """Return a graph after the passes; `record` receives a `Step` for each of them."""
+    for one in passes:
+        start, before = time.perf_counter(), graph
+        fired: Counter[str] = Counter()
+        if isinstance(one, RulePass):
+            walk = Walk(one.rules())
+            graph, fired = walk.graph(graph), walk.fired
+        else:
+            graph = one.function(graph)
+        if record is not None:
+            seconds = time.perf_counter() - start
+            sizes = len(before.toposort()), len(graph.toposort())
+            record.append(Step(one.name, seconds, *sizes, fired))
+    return graph
+
+
+def switched(
+    passes: Iterable[Pass], on: Iterable[str] = (), off: Iterable[str] = ()
+) -> tuple[Pass, ...]:
+    """Return passes with rules switched on or off by name or tag.
+
+    >>> fast = switched(PIPELINE, on=["fast_math"])
+    """
+    more, fewer = frozenset(off), frozenset(on)
+    return tuple(
+        replace(one, off=(one.off | more) - fewer) if isinstance(one, RulePass) else one
+        for one in passes
+    )
