@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lazyarr.config import options
 from lazyarr.errors import BackendError
 
 LAYOUT = "v1"
@@ -89,9 +90,9 @@ def _cpu() -> str:
 
 
 def default_folder() -> Path:
-    """Return the cache folder the environment asks for (it may not exist yet)."""
-    if chosen := os.environ.get("LAZYARR_CACHE_DIR"):
-        return Path(chosen).absolute()
+    """Return the folder of the option cache_dir, else the user's cache folder (need not exist)."""
+    if options.cache_dir:
+        return Path(options.cache_dir).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     if base and os.path.isabs(base):
         return Path(base) / "lazyarr"
@@ -121,7 +122,7 @@ _OPEN_LOCK = threading.Lock()
 
 
 def open_cache(folder: str | os.PathLike[str] | None = None) -> "Cache":
-    """Return the process's cache for `folder` (default: the folder the environment asks for)."""
+    """Return the process's cache for `folder` (by default `default_folder()`)."""
     path = Path(folder).absolute() if folder is not None else default_folder()
     key = (str(path), default_limit())
     with _OPEN_LOCK:

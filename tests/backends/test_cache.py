@@ -13,6 +13,7 @@ import pytest
 
 from lazyarr.backends import cache as module
 from lazyarr.backends.cache import Cache, cache_key, default_folder, default_limit, open_cache
+from lazyarr.config import set_options
 from lazyarr.errors import BackendError
 
 pytestmark = pytest.mark.fast
@@ -233,16 +234,18 @@ def test_a_limit_that_is_no_size(monkeypatch):
         default_limit()
 
 
-def test_folder_from_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("LAZYARR_CACHE_DIR", str(tmp_path / "x"))
-    assert default_folder() == tmp_path / "x"
-    assert open_cache() is open_cache()
-    monkeypatch.delenv("LAZYARR_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_folder() == tmp_path / "lazyarr"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # the XDG standard says to ignore it
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_folder() == tmp_path / ".cache" / "lazyarr"
+def test_the_folder_is_an_option_or_the_users(monkeypatch, tmp_path):
+    with set_options(cache_dir=str(tmp_path / "x")):
+        assert default_folder() == tmp_path / "x"
+        assert open_cache() is open_cache()
+    with set_options(cache_dir=None):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert default_folder() == tmp_path / "lazyarr"
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # the XDG standard says to ignore it
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert default_folder() == tmp_path / ".cache" / "lazyarr"
+    code = "from lazyarr.backends.cache import default_folder; print(default_folder())"
+    assert _python(code, LAZYARR_CACHE_DIR="/some/where").stdout.strip() == "/some/where"
 
 
 def test_many_threads_build_once(cache):

@@ -163,7 +163,8 @@ def _build(
 def _run(command: Sequence[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its output or raise a BackendError that explains."""
     name, limit = shlex.join(command[:1]), _time_limit()
-    environment = os.environ | {"LC_ALL": "C"}
+    # its scratch files go where the result goes: that folder is writable, private and removed
+    environment = os.environ | {"LC_ALL": "C", "TMPDIR": str(folder)}
     try:
         process = subprocess.Popen(
             command,
@@ -231,12 +232,15 @@ _FIND_LOCK = threading.Lock()
 
 def _found(chosen: str, path: str, cache: Cache) -> Compiler:
     with _FIND_LOCK:
-        return _search(chosen, path, cache)
+        found = _search(chosen, path, cache)
+    if isinstance(found, Compiler):
+        return found
+    raise BackendError(found)
 
 
 @functools.cache
-def _search(chosen: str, path: str, cache: Cache) -> Compiler:
-    """Return the first candidate that works; the arguments are what the answer depends on."""
+def _search(chosen: str, path: str, cache: Cache) -> Compiler | str:
+    """Return the first candidate that works, or why none does: both are found out only once."""
     reasons = []
     for command in _candidates(chosen, path):
         try:
@@ -244,12 +248,10 @@ def _search(chosen: str, path: str, cache: Cache) -> Compiler:
         except BackendError as error:
             reasons.append(str(error))
     if reasons:
-        raise BackendError(f"no working C compiler; {INSTALL}\n" + "\n".join(reasons))
+        return f"no working C compiler; {INSTALL}\n" + "\n".join(reasons)
     if chosen:
-        raise BackendError(
-            f"CC={chosen!r} is not a command that can be run; unset it, or {INSTALL}"
-        )
-    raise BackendError(f"no C compiler was found (cc, gcc, clang, ziglang); {INSTALL}")
+        return f"CC={chosen!r} is not a command that can be run; unset it, or {INSTALL}"
+    return f"no C compiler was found (cc, gcc, clang, ziglang); {INSTALL}"
 
 
 def _candidates(chosen: str, path: str) -> list[tuple[str, ...]]:

@@ -678,11 +678,11 @@ static int program_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* Breaks cycles. `keep` and the arrays stay: a call may still be running without the GIL. */
+/* Breaks cycles. What a call needs stays, and a late call finds None where its callbacks were. */
 static int program_clear(PyObject *self) {
     Program *p = (Program *)self;
-    Py_CLEAR(p->on_mismatch);
-    Py_CLEAR(p->on_code);
+    Py_XSETREF(p->on_mismatch, Py_NewRef(Py_None));
+    Py_XSETREF(p->on_code, Py_NewRef(Py_None));
     return 0;
 }
 
@@ -690,7 +690,8 @@ static void program_dealloc(PyObject *self) {
     Program *p = (Program *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    program_clear(self);
+    Py_CLEAR(p->on_mismatch);
+    Py_CLEAR(p->on_code);
     Py_CLEAR(p->keep);
     for (Py_ssize_t i = 0; p->bound && i < p->n_in; i++) Py_CLEAR(p->bound[i]);
     for (Py_ssize_t i = 0; p->slots && i < p->n_in + p->n_out; i++) Py_CLEAR(p->slots[i].descr);

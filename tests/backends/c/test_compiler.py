@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lazyarr.backends.c import compiler
-from lazyarr.backends.c.compiler import build, find_compiler, level, load
+from lazyarr.backends.c.compiler import Compiler, build, find_compiler, level, load
 from lazyarr.backends.cache import Cache, open_cache
+from lazyarr.config import set_options
 from lazyarr.errors import BackendError
 
 pytestmark = [pytest.mark.fast, pytest.mark.backends]
@@ -27,25 +29,45 @@ def call(library: ctypes.CDLL, x: float, name: str = "f") -> float:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """A cache of this test's own."""
-    monkeypatch.setenv("LAZYARR_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path
+def real() -> Compiler:
+    """The compiler of the whole test run."""
+    return find_compiler()
 
 
 @pytest.fixture
-def fake(folder, monkeypatch):
+def folder(tmp_path, monkeypatch, real):
+    """A cache of this test's own, which knows the real compiler."""
+    own = Cache(tmp_path / "cache")
+    for entry in open_cache().entries():
+        if (entry.path / "compiler.json").exists():
+            shutil.copytree(entry.path, own.root / entry.key)
+    monkeypatch.setenv("LAZYARR_CACHE_DIR", str(own.folder))  # for child processes
+    with set_options(cache_dir=str(own.folder)):
+        yield tmp_path
+
+
+@pytest.fixture
+def fake(folder, monkeypatch, real):
     """Return a function that makes $CC a script around the real compiler."""
-    real = find_compiler().command[0]
 
     def install(script: str) -> Path:
         path = folder / "fake cc"
-        path.write_text(f'#!/bin/sh\nREAL="{real}"\n{script}\n')
+        path.write_text(f'#!/bin/sh\nREAL="{real.command[0]}"\n{script}\n')
         path.chmod(0o755)
         monkeypatch.setenv("CC", f"'{path}'")
         return path
 
     return install
+
+
+@pytest.fixture
+def unprobed(monkeypatch, real):
+    """Take the facts of the real compiler for those of any other."""
+    monkeypatch.setattr(
+        compiler,
+        "_probe",
+        lambda command, identity, _: replace(real, command=command, identity=identity),
+    )
 
 
 # a compiler that only fails once it meets the word BAD in a source
@@ -92,9 +114,9 @@ def test_the_level_falls_with_size():
     ]
 
 
-def test_accents_and_spaces_in_the_cache_folder(folder, monkeypatch):
-    monkeypatch.setenv("LAZYARR_CACHE_DIR", str(folder / "Márton dir" / "é ü"))
-    assert call(load("double f(double x) { return x - 1; } /* é */"), 1.0) == 0.0
+def test_accents_and_spaces_in_the_cache_folder(tmp_path):
+    with set_options(cache_dir=str(tmp_path / "Márton dir" / "é ü")):
+        assert call(load("double f(double x) { return x - 1; } /* é */"), 1.0) == 0.0
 
 
 def test_a_known_compiler_and_source_run_nothing(folder, fake):
@@ -132,13 +154,13 @@ def test_a_source_that_fails_is_kept(folder):
     assert len(str(caught.value).splitlines()) < 50
 
 
-def test_a_killed_compiler(fake):
+def test_a_killed_compiler(unprobed, fake):
     fake(GOOD_UNTIL_BAD + "kill -9 $$")
     with pytest.raises(BackendError, match=r"killed \(signal 9\); out of memory"):
         build("int BAD;")
 
 
-def test_a_hanging_compiler_is_stopped_with_its_children(fake, monkeypatch):
+def test_a_hanging_compiler_is_stopped_with_its_children(unprobed, fake, monkeypatch):
     script = fake(GOOD_UNTIL_BAD + 'sleep 300 & echo $! > "$0.child"\nwait')
     find_compiler()
     monkeypatch.setenv("LAZYARR_COMPILE_TIMEOUT", "0.5")
@@ -162,19 +184,19 @@ def _alive(process: int) -> bool:
         return False
 
 
-def test_a_full_disk(fake):
+def test_a_full_disk(unprobed, fake):
     fake(GOOD_UNTIL_BAD + 'echo "fatal error: program.o: No space left on device" >&2; exit 1')
     with pytest.raises(BackendError, match="disk full; free some space, or set LAZYARR_CACHE_DIR"):
         build("int BAD;")
 
 
-def test_a_compiler_that_lies(fake):
+def test_a_compiler_that_lies(unprobed, fake):
     fake(GOOD_UNTIL_BAD + "exit 0")
     with pytest.raises(BackendError, match="wrote no library"):
         build("int BAD;")
 
 
-def test_a_compiler_that_writes_rubbish(fake):
+def test_a_compiler_that_writes_rubbish(unprobed, fake):
     fake(GOOD_UNTIL_BAD + "echo rubbish > program.so")
     with pytest.raises(BackendError, match="cannot be loaded"):
         load("int BAD;")
@@ -214,13 +236,12 @@ def test_a_chosen_compiler_that_is_missing_is_named(folder, monkeypatch):
         build(SOURCE)
 
 
-def test_a_broken_cc_gives_way_to_the_next(folder, monkeypatch):
-    real = find_compiler().command[0]
+def test_a_broken_cc_gives_way_to_the_next(folder, monkeypatch, real):
     commands = folder / "bin"
     commands.mkdir()
     (commands / "cc").write_text("#!/bin/sh\necho broken >&2; exit 1\n")
     (commands / "cc").chmod(0o755)
-    (commands / "gcc").symlink_to(real)
+    (commands / "gcc").symlink_to(real.command[0])
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     assert find_compiler().command == (str(commands / "gcc"),)

@@ -390,7 +390,7 @@ def test_long_work_runs_without_the_lock(program):
     f = program("spin", [t((), I8)], [t()])
     f(3_000_000)  # the first call shows that it is long
     stamps = []
-    worker = threading.Thread(target=lambda: (f(400_000_000), stamps.append(time.perf_counter())))
+    worker = threading.Thread(target=lambda: (f(150_000_000), stamps.append(time.perf_counter())))
     start = time.perf_counter()
     worker.start()
     ticks = 0

@@ -1,0 +1,184 @@
+"""The C backend: a graph becomes one C file, a shared library, and a callable.
+
+executable = CBackend().compile(graph)
+outputs, code = executable([x, y])          # what the driver's protocol asks
+call = executable.launcher(on_code)         # what a compiled function calls: positional arrays
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from lazyarr.backends.c import compiler, launcher
+from lazyarr.backends.c.lapack import pointers
+from lazyarr.backends.c.launcher import Interface, Pointers, launch
+from lazyarr.backends.c.print import CSource, to_c
+from lazyarr.backends.cache import default_folder, open_cache
+from lazyarr.backends.loop.build import BUILDERS
+from lazyarr.backends.loop.plan import Plan, plan
+from lazyarr.backends.loop.rules import rule_of
+from lazyarr.config import options
+from lazyarr.errors import BackendError
+from lazyarr.graph.node import Variable
+from lazyarr.graph.shapes import Atom, atoms, lone_atom
+from lazyarr.graph.traverse import Graph
+from lazyarr.graph.types import TensorType, TupleType, Type
+
+DTYPES = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
+
+
+class CBackend:
+    """Compiles graphs to native code with the C compiler of the machine.
+
+    `precise` (default: the option of that name) calls libm's functions one element at a time, not
+    the vector ones, which are within 4 ulp, and forbids fused multiply-add. Raises BackendError
+    where there is no compiler.
+    """
+
+    name = "c"
+
+    def __init__(self, *, precise: bool | None = None):
+        compiler.find_compiler()
+        self.precise = precise
+
+    def supports(self, node: Variable) -> bool:
+        """Can the node be part of a compiled program (or must its reference be run)?"""
+        return supports(node)
+
+    def compile(self, graph: Graph) -> "CExecutable":
+        """Return the compiled program; BackendError where no compiler can build it."""
+        precise = options.precise if self.precise is None else self.precise
+        vector = frozenset() if precise else compiler.find_compiler().vector
+        planned = plan(graph)
+        source = to_c(planned, vector=vector)
+        library = compiler.load(source.text, compiler.PRECISE if precise else ())
+        return CExecutable(planned, source, library, [v.name or "" for v in graph.inputs])
+
+
+class CExecutable:
+    """A loaded program. Safe to call from many threads; never writes or returns its inputs."""
+
+    def __init__(self, plan: Plan, source: CSource, library: ctypes.CDLL, names: Iterable[str]):
+        self.plan, self.source = plan, source.text
+        self.interface = interface_of(plan, tuple(names))
+        table = pointers(plan.externals)
+        self.pointers = Pointers(
+            entry=_address(library, source.entry),
+            arena=_address(library, source.arena),
+            table=ctypes.addressof(table),
+            keep=(library, table),
+        )
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
+        """Return the outputs and 0, or nothing and the code of the check that failed."""
+        result = self._program(*arrays)
+        return ([], result) if isinstance(result, int) else (result, 0)
+
+    @functools.cached_property
+    def _program(self) -> Callable[..., object]:
+        return self.launcher(lambda code, _: code)
+
+    @functools.cached_property
+    def call(self) -> Callable[..., object]:
+        """The program by itself: arrays by position in, a list of arrays out."""
+        return self.launcher(self._fail)
+
+    def launcher(
+        self, on_code: Callable[[int, tuple], object], **options: object
+    ) -> Callable[..., object]:
+        """Return a callable that runs the program; see `lazyarr.backends.c.launcher.launch`."""
+        return launch(self.interface, self.pointers, on_code, **options)
+
+    def explain(self) -> str:
+        """Return kernels, loops, fused nodes, buffers and library calls as text."""
+        return self.plan.explain()
+
+    def _fail(self, code: int, arguments: tuple) -> None:
+        if code == launcher.SIZES_DISAGREE:
+            raise BackendError("sizes differ that this program takes as equal")
+        error, message = self.plan.codes.get(code, (BackendError, f"the program failed: {code}"))
+        raise error(message)
+
+
+def interface_of(plan: Plan, names: tuple[str, ...] = ()) -> Interface:
+    """Return what a planned program takes, returns and relies on."""
+    sizes = plan.program.sizes
+    # the program needs plan.atoms; the other unknown sizes of inputs follow, for the checks
+    found = dict.fromkeys(plan.atoms)
+    for type_ in plan.inputs:
+        found.update(dict.fromkeys(atom for s in type_.shape if (atom := lone_atom(s))))
+    outputs = (t.with_shape(tuple(sizes.canon(s) for s in t.shape)) for t in plan.outputs)
+    equal = ((atom, sizes.canon(size)) for atom, size in sizes.mapping.items())
+    return Interface(
+        inputs=plan.inputs,
+        outputs=tuple(outputs),
+        atoms=tuple(found),
+        # what a scan's body calls by names of its own follows from the rest
+        equal=tuple(pair for pair in equal if _free(pair[0]) | atoms(pair[1]) <= found.keys()),
+        names=names,
+    )
+
+
+def _free(atom: Atom) -> set[Atom]:
+    """Return the unknown sizes that an atom depends on."""
+    if atom.kind == "dim":
+        return {atom}
+    return set().union(*(atoms(argument) for argument in atom.args))
+
+
+def supports(node: Variable) -> bool:
+    """Can the loop family lower the node: real and boolean dtypes, kinds that have a rule?"""
+    op = node.op
+    if op is None or op.name == "pick":
+        return _plain(node.type)
+    operands = [x.type for x in node.inputs if isinstance(x, Variable)]
+    if not all(map(_plain, (node.type, *operands))) or any(
+        isinstance(x, complex) for x in node.inputs
+    ):
+        return False
+    if op.kind == "control":
+        body = node.params.get("body")
+        return op.name in BUILDERS and all(map(supports, body.toposort()))
+    if op.kind == "elementwise":
+        return op.formula is not None
+    if op.kind == "movement" and op.name not in BUILDERS:
+        return op.name == "reshape" or op.index is not None
+    return op.name in BUILDERS or op.kind in BUILDERS or rule_of(node) is not None
+
+
+def _plain(type_: Type) -> bool:
+    """Are all arrays of the type of a dtype that C programs know?"""
+    if isinstance(type_, TupleType):
+        return all(map(_plain, type_.types))
+    return isinstance(type_, TensorType) and type_.dtype.name in DTYPES
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def describe() -> dict[str, object]:
+    """Return what `python -m lazyarr` prints about C: compiler, flags, launcher, cache.
+
+    Never raises: without a compiler `available` is False and `reason` tells why.
+    """
+    cache = open_cache()
+    facts: dict[str, object] = {"cache folder": str(cache.root)}
+    if cache.folder not in cache.root.parents:
+        facts["cache folder wanted"] = str(default_folder())
+    try:
+        found = compiler.find_compiler()
+    except BackendError as error:
+        return {"available": False, "reason": str(error)} | facts
+    native = launcher.extension() is not None
+    return {
+        "available": True,
+        "compiler": found.name,
+        "version": found.version,
+        "flags": " ".join((*found.flags, *found.link)),
+        "vector functions": " ".join(sorted(found.vector)) or "none",
+        "launcher": "extension module" if native else f"ctypes ({launcher.obstacle})",
+        "BLAS and LAPACK": "from scipy" if pointers(["dgemm"])[0] else "none (scipy is missing)",
+    } | facts
