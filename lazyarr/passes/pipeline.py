@@ -11,9 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from lazyarr.graph.rewrite import RuleSet, Walk
 from lazyarr.graph.traverse import Graph
+from lazyarr.passes.algebra import ALGEBRA
 from lazyarr.passes.composites import COMPOSITES
 from lazyarr.passes.fold import FOLD
-from lazyarr.passes.merge import merge
+from lazyarr.passes.loops import loops
+from lazyarr.passes.movement import MOVEMENT
+from lazyarr.passes.stabilize import STABILIZE
+from lazyarr.xtensor.lower import lower_named
 
 OFF = frozenset({"fast_math"})
 
@@ -65,11 +69,17 @@ class Step:
         )
 
 
+SIMPLIFY = RulePass("simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE), OFF | {"composite"})
+
 PIPELINE: tuple[Pass, ...] = (
-    GraphPass("merge", merge),
+    GraphPass("lower_named", lower_named),
+    RulePass("stabilize", (STABILIZE,)),  # before composites hide what it looks for
     RulePass("composites", (COMPOSITES,)),
-    RulePass("simplify", (FOLD,)),
+    SIMPLIFY,
+    GraphPass("loops", loops),
+    SIMPLIFY,  # the bodies of joined loops
 )
+INTERPRETED: tuple[Pass, ...] = PIPELINE[:2]
 
 
 def run(graph: Graph, passes: Iterable[Pass] = PIPELINE, record: list[Step] | None = None) -> Graph:
