@@ -1,0 +1,227 @@
+"""Support functions of printed C programs: what neither C nor its math library has.
+
+Every entry is a template over the C type `T`, its unsigned partner `U`, a suffix `S` for names and the
+literal suffix `F` of libm ("" or "f"). A program holds only those that it uses, with what they need.
+"""
+
+FUNCTIONS: dict[str, str] = {}
+NEEDS: dict[str, tuple[str, ...]] = {}
+
+
+def _define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
+    FUNCTIONS[name] = text.strip("\n")
+    NEEDS[name] = needs
+
+
+_define("ifloordiv", """
+static inline int64_t ifloordiv(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  int64_t q = a / b;
+  return q - ((a % b != 0) & ((a < 0) != (b < 0)));
+}""")
+
+_define("slice_start", """
+static inline int64_t slice_start(int64_t n, int64_t has_a, int64_t a, int64_t has_b, int64_t b,
+                                  int64_t step) {
+  int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
+  if (!has_a) return step < 0 ? high : low;
+  if (a < 0) a += n;
+  return a < low ? low : a > high ? high : a;
+}""")
+
+_define("slice_length", """
+static inline int64_t slice_length(int64_t n, int64_t has_a, int64_t a, int64_t has_b, int64_t b,
+                                   int64_t step) {
+  int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
+  int64_t start = slice_start(n, has_a, a, 0, 0, step), stop = step < 0 ? low : high;
+  if (has_b) {
+    if (b < 0) b += n;
+    stop = b < low ? low : b > high ? high : b;
+  }
+  if (step < 0) return stop < start ? (start - stop - 1) / (-step) + 1 : 0;
+  return start < stop ? (stop - start - 1) / step + 1 : 0;
+}""", ("slice_start",))
+
+# -- integers -------------------------------------------------------------------------------------
+
+_define("floordiv_int", """
+static inline T floordiv_S(T a, T b) {
+  if (b == 0) return 0;
+  if ((T)-1 < 0 && b == (T)-1) return (T)(0 - (U)a);
+  T q = (T)(a / b);
+  return (T)(q - ((a % b != 0) & ((a < 0) != (b < 0))));
+}""")
+
+_define("mod_int", """
+static inline T mod_S(T a, T b) {
+  if (b == 0 || ((T)-1 < 0 && b == (T)-1)) return 0;
+  T r = (T)(a % b);
+  return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
+}""")
+
+_define("pow_int", """
+static inline T pow_S(T x, T n) {
+  U base = (U)x, out = 1;
+  if (n < 0) return (T)(x == 1 ? 1 : x == (T)-1 ? (n & 1 ? -1 : 1) : 0);
+  for (U k = (U)n; k; k >>= 1) {
+    if (k & 1) out *= base;
+    base *= base;
+  }
+  return (T)out;
+}""")
+
+_define("shl_int", """
+static inline T shl_S(T a, T n) {
+  return n < 0 || n >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)a << n);
+}""")
+
+_define("shr_int", """
+static inline T shr_S(T a, T n) {
+  if (n < 0 || n >= (T)(8 * sizeof(T))) return (T)(a < 0 ? -1 : 0);
+  return (T)(a >> n);
+}""")
+
+# -- floats ---------------------------------------------------------------------------------------
+
+_define("mod_float", """
+static inline T mod_S(T a, T b) {
+  T r = fmodF(a, b);
+  if (r == 0) return __builtin_copysignF(0, b);
+  return (r < 0) != (b < 0) && r == r ? r + b : r;
+}""", ("fmod",))
+
+_define("floordiv_float", """
+static inline T floordiv_S(T a, T b) {
+  if (b == 0 || __builtin_isinf(a) || __builtin_isinf(b) || a != a || b != b)
+    return __builtin_floorF(a / b);
+  T r = fmodF(a, b), q = (a - r) / b;
+  if (r != 0 && (r < 0) != (b < 0)) q -= 1;
+  if (q == 0) return __builtin_copysignF(0, a / b);
+  T whole = __builtin_floorF(q);
+  return q - whole > (T)0.5 ? whole + 1 : whole;
+}""", ("fmod",))
+
+_define("digamma_float", """
+static double digamma_(double x) {
+  if (x != x || x == -__builtin_inf()) return __builtin_nan("");
+  if (x == __builtin_inf()) return x;
+  if (x == 0) return -__builtin_copysign(__builtin_inf(), x);
+  double extra = 0;
+  if (x < 0) {
+    if (x == __builtin_floor(x)) return __builtin_nan("");
+    double pi = 3.14159265358979323846;
+    extra = -pi / tan(pi * fmod(x, 1.0));
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) extra -= 1 / x;
+  double r = 1 / (x * x);
+  double tail = r * (1. / 12 - r * (1. / 120 - r * (1. / 252 - r * (1. / 240
+                - r * (1. / 132 - r * 691. / 32760)))));
+  return extra + log(x) - 0.5 / x - tail;
+}
+static inline T digamma_S(T x) { return (T)digamma_(x); }""", ("tan_d", "fmod_d", "log_d"))
+
+_define("trigamma_float", """
+static double trigamma_(double x) {
+  if (x != x || x == -__builtin_inf()) return __builtin_nan("");
+  if (x == __builtin_inf()) return 0;
+  double extra = 0, sign = 1;
+  if (x <= 0) {
+    if (x == __builtin_floor(x)) return __builtin_inf();
+    double pi = 3.14159265358979323846, ratio = pi / sin(pi * fmod(x, 1.0));
+    extra = ratio * ratio;
+    sign = -1;
+    x = 1 - x;
+  }
+  double shift = 0;
+  for (; x < 15; x += 1) shift += 1 / (x * x);
+  double r = 1 / (x * x);
+  double tail = r * (1. / 6 - r * (1. / 30 - r * (1. / 42 - r * (1. / 30
+                - r * (5. / 66 - r * 691. / 2730)))));
+  return extra + sign * (shift + 1 / x + 0.5 * r + tail / x);
+}
+static inline T trigamma_S(T x) { return (T)trigamma_(x); }""", ("sin_d", "fmod_d"))
+
+# -- linear algebra on row-major arrays; `fn` is a BLAS or LAPACK routine, or NULL ----------------
+
+_define("cholesky", """
+static int64_t cholesky_S(T *restrict out, const T *restrict x, int64_t batch, int64_t n, void *fn) {
+  for (int64_t m = 0; m < batch; m++, out += n * n, x += n * n) {
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t j = 0; j < n; j++) out[i * n + j] = j <= i ? x[i * n + j] : 0;
+    if (fn && n > 8) { /* row-major lower is column-major upper */
+      int size = (int)n, info = 0;
+      ((void (*)(char *, int *, T *, int *, int *))fn)("U", &size, out, &size, &info);
+      if (info) return 1;
+      continue;
+    }
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t j = 0; j <= i; j++) {
+        T sum = out[i * n + j];
+        for (int64_t k = 0; k < j; k++) sum -= out[i * n + k] * out[j * n + k];
+        if (i != j) out[i * n + j] = sum / out[j * n + j];
+        else if (sum > 0) out[i * n + i] = __builtin_sqrtF(sum);
+        else return 1;
+      }
+  }
+  return 0;
+}""")
+
+_define("solve_triangular", """
+static int64_t solve_triangular_S(T *restrict out, const T *restrict a, const T *restrict b,
+                                  int64_t batch, int64_t n, int64_t k, int64_t lower,
+                                  int64_t trans, int64_t unit, void *fn) {
+  for (int64_t m = 0; m < batch; m++, out += n * k, a += n * n, b += n * k) {
+    for (int64_t i = 0; i < n * k; i++) out[i] = b[i];
+    if (fn && n > 8 && k) { /* X^T op(A)^T = B^T in column-major terms */
+      int rows = (int)k, size = (int)n;
+      T one = 1;
+      ((void (*)(char *, char *, char *, char *, int *, int *, T *, T *, int *, T *, int *))fn)(
+          "R", lower ? "U" : "L", trans ? "T" : "N", unit ? "U" : "N", &rows, &size, &one, (T *)a,
+          &size, out, &rows);
+      continue;
+    }
+    int64_t down = lower != trans;
+    for (int64_t s = 0; s < n; s++) {
+      int64_t i = down ? s : n - 1 - s;
+      for (int64_t p = down ? 0 : i + 1; p < (down ? i : n); p++) {
+        T factor = trans ? a[p * n + i] : a[i * n + p];
+        for (int64_t j = 0; j < k; j++) out[i * k + j] -= factor * out[p * k + j];
+      }
+      if (!unit)
+        for (int64_t j = 0; j < k; j++) out[i * k + j] /= a[i * n + i];
+    }
+  }
+  return 0;
+}""")
+
+_define("gemm", """
+static int64_t gemm_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m, int64_t n,
+                      int64_t k, int64_t at, int64_t bt, void *fn) {
+  if (fn && k > 0 && (double)m * (double)n * (double)k > 8000) { /* C^T = B^T A^T */
+    int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
+    T one = 1, zero = 0;
+    ((void (*)(char *, char *, int *, int *, int *, T *, T *, int *, T *, int *, T *, T *, int *))fn)(
+        bt ? "T" : "N", at ? "T" : "N", &ni, &mi, &ki, &one, (T *)b, &ldb, (T *)a, &lda, &zero, out,
+        &ni);
+    return 0;
+  }
+  for (int64_t i = 0; i < m; i++) {
+    for (int64_t j = 0; j < n; j++) out[i * n + j] = 0;
+    if (bt) {
+      for (int64_t j = 0; j < n; j++) {
+        T sum = 0;
+        #pragma omp simd reduction(+:sum)
+        for (int64_t p = 0; p < k; p++) sum += (at ? a[p * m + i] : a[i * k + p]) * b[j * k + p];
+        out[i * n + j] = sum;
+      }
+      continue;
+    }
+    for (int64_t p = 0; p < k; p++) {
+      T factor = at ? a[p * m + i] : a[i * k + p];
+      #pragma omp simd
+      for (int64_t j = 0; j < n; j++) out[i * n + j] += factor * b[p * n + j];
+    }
+  }
+  return 0;
+}""")

@@ -1,0 +1,394 @@
+"""Statements of the nodes that are stored: one builder per kind or op.
+
+`lower(graph)` is the whole way from a graph to a program in index notation.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from lazyarr.backends.loop.affine import Affine, Axis, of
+from lazyarr.backends.loop.lower import Program, Scope, View, copy_into
+from lazyarr.backends.loop.notation import Repeat, Routine, Statement, reads, writes
+from lazyarr.backends.loop.rules import as_index, position
+from lazyarr.backends.loop.sizes import Sizes
+from lazyarr.errors import LinAlgError
+from lazyarr.graph import scalar, shapes
+from lazyarr.graph.node import Variable
+from lazyarr.graph.traverse import Graph
+
+INT64 = np.dtype("int64")
+GEMM_LEAST = 12  # a matrix product with a static side below this is a loop of its own
+
+
+def lower(graph: Graph, forced: Iterable[Variable] = ()) -> Program:
+    """Return the program of a graph; `forced` are nodes to store that would be inline."""
+    program = Program(graph, Sizes(graph))
+    scope = Scope(program, graph, forced)
+    for k, v in enumerate(graph.inputs):
+        shape = scope.shape(v)
+        buffer = program.buffer("x", v.dtype, shape, kind="input", number=k)
+        scope.views[v] = View(buffer, shape)
+    copies = []
+    for k, v in enumerate(graph.outputs):
+        shape = scope.shape(v)
+        buffer = program.buffer("y", v.dtype, shape, kind="output", number=k)
+        view = View(buffer, shape)
+        if not scope.assign(v, view):
+            copies.append((v, view))
+    scope.run(build)
+    for v, view in copies:
+        copy_into(scope, v, view)
+    program.steps = scope.steps
+    return program
+
+
+def build(scope: Scope, node: Variable) -> None:
+    """Append the steps that compute one root."""
+    (BUILDERS.get(node.op.name) or BUILDERS.get(node.op.kind) or build_map)(scope, node)
+
+
+def build_map(scope: Scope, node: Variable) -> None:
+    """out[i] = element"""
+    view = scope.store(node)
+    axes, index = scope.axes(scope.shape(node))
+    memo: dict = {}
+    value = scope.element(node, index, memo, deep=True)
+    scope.emit(view, index, axes, value, memo, label=node.op.name)
+
+
+def build_reduction(scope: Scope, node: Variable) -> None:
+    """out[kept] (combine)= x[all axes]; argmax and argmin keep the int64 position"""
+    x, over = node.inputs[0], node.params["axis"]
+    view = scope.store(node)
+    shape = scope.shape(x)
+    axes, index = scope.axes(shape)
+    by_dim = [next(iter(i.terms), (None,))[0] for i in index]
+    reduced = tuple(a for d, a in enumerate(by_dim) if d in over and a is not None)
+    kept = [i for d, i in enumerate(index) if d not in over]
+    if node.params["keepdims"]:
+        kept = [of(0) if d in over else i for d, i in enumerate(index)]
+    memo: dict = {}
+    value = scope.element(x, index, memo)
+    combine = node.op.combine
+    if combine.startswith("arg"):
+        extra = {"argument": _flat_position(index, shape, over)}
+    else:
+        value, extra = scalar.cast(value, node.dtype), {}
+    if not reduced and not combine.startswith("arg"):
+        scope.emit(view, kept, axes, value, memo, label=node.op.name)
+        return
+    if not reduced:
+        zero = scalar.const(0, INT64)
+        scope.emit(view, kept, axes, zero, label=node.op.name)
+        return
+    scope.emit(
+        view, kept, axes, value, memo, reduced=reduced, combine=combine, label=node.op.name, **extra
+    )
+
+
+def _flat_position(index: tuple, shape: tuple, over: tuple):
+    out = of(0)
+    for d in over:
+        out = out * shape[d] + index[d]
+    return position(out)
+
+
+def build_cumulative(scope: Scope, node: Variable) -> None:
+    """out[.., k] = out[.., k-1] (combine) x[.., k], kept in a register along the axis"""
+    x, axis = node.inputs[0], node.params["axis"]
+    view = scope.store(node)
+    shape = scope.shape(x)
+    axes, index = scope.axes(shape)
+    out = list(index)
+    if node.params["include_initial"]:
+        others, first = scope.axes([1 if d == axis else s for d, s in enumerate(shape)])
+        start = scalar.const(scalar.identity(node.op.combine, node.dtype), node.dtype)
+        scope.emit(view, first, others, start, label=node.op.name)
+        out[axis] = out[axis] + 1
+    memo: dict = {}
+    value = scalar.cast(scope.element(x, index, memo), node.dtype)
+    running = index[axis].axis
+    if running is None:
+        scope.emit(view, out, axes, value, memo, label=node.op.name)
+    else:
+        axes = (*(a for a in axes if a is not running), running)
+        scope.emit(
+            view, out, axes, value, memo,
+            combine=node.op.combine, running=running, label=node.op.name,
+        )  # fmt: skip
+
+
+def build_concat(scope: Scope, node: Variable) -> None:
+    """Several stores into one output, each at its offset."""
+    view, axis, offset = scope.store(node), node.params["axis"], 0
+    for x in node.inputs:
+        shape = scope.shape(x)
+        axes, index = scope.axes(shape)
+        memo: dict = {}
+        value = scope.element(x, index, memo)
+        out = (*index[:axis], index[axis] + offset, *index[axis + 1 :])
+        scope.emit(view, out, axes, value, memo, label="concat")
+        offset = offset + shape[axis]
+
+
+def build_stack(scope: Scope, node: Variable) -> None:
+    """Several stores into one output, each at its place on the new axis."""
+    view, axis = scope.store(node), node.params["axis"]
+    for k, x in enumerate(node.inputs):
+        axes, index = scope.axes(scope.shape(x))
+        memo: dict = {}
+        value = scope.element(x, index, memo)
+        out = (*index[:axis], of(k), *index[axis:])
+        scope.emit(view, out, axes, value, memo, label="stack")
+
+
+def _target_copy(scope: Scope, node: Variable) -> View:
+    """Return the place of an updated array, holding the old one; in place where nobody sees it."""
+    x = node.inputs[0]
+    own = x.op is not None and x.op.name in IN_PLACE and x in scope.roots
+    if own and scope.users[x] == 1 and x not in scope.graph.outputs and node not in scope.targets:
+        scope.views[node] = scope.views[x]
+        return scope.views[x]
+    view = scope.store(node)
+    copy_into(scope, x, view, label=f"{node.op.name} (copy)")
+    return view
+
+
+def build_update(scope: Scope, node: Variable) -> None:
+    """set_at and add_at: a region of a copy is replaced or increased."""
+    view = _target_copy(scope, node)
+    v = node.inputs[1]
+    axes, index = scope.axes(scope.shape(v))
+    memo: dict = {}
+    out, starts, outer = [], iter(node.inputs[2:]), iter(index)
+    for entry in node.params["spec"]:
+        if entry[0] == "new":
+            next(outer)
+            continue
+        form = _amount(scope, next(starts), memo)
+        if entry[0] == "slice":
+            form = form + next(outer) * entry[1]
+        out.append(Affine(form.terms, scope.sizes.canon(form.const)))
+    value = scalar.cast(scope.element(v, index, memo), node.dtype)
+    combine = "add" if node.op.name == "add_at" else None
+    scope.emit(view, out, axes, value, memo, combine=combine, label=node.op.name)
+
+
+def _amount(scope: Scope, value: object, memo: dict) -> Affine:
+    return as_index(scope.element(value, (), memo)) if value.__class__ is Variable else of(value)
+
+
+def build_scatter(scope: Scope, node: Variable) -> None:
+    """take_set and take_add: elements of a copy at dynamic places, in C order of the indices."""
+    view = _target_copy(scope, node)
+    _, indices, v = node.inputs
+    axis, rank = node.params["axis"], indices.ndim
+    shape = scope.shape(v)
+    whole = (*shape[:axis], *scope.shape(indices), *shape[axis + rank :])
+    axes, index = scope.axes(whole)
+    memo: dict = {}
+    where = scope.element(indices, index[axis : axis + rank], memo)
+    value = scalar.cast(scope.element(v, index, memo), node.dtype)
+    out = (*index[:axis], as_index(where), *index[axis + rank :])
+    combine = "add" if node.op.name == "take_add" else None
+    scope.emit(view, out, axes, value, memo, combine=combine, label=node.op.name)
+
+
+def build_contract(scope: Scope, node: Variable) -> None:
+    """out[kept labels] += a * b over the other labels; a large matrix product is a library call."""
+    a, b = node.inputs
+    la, lb, lo = node.params["spec"]
+    if _is_product(scope, node):
+        _build_gemm(scope, node)
+        return
+    view = scope.store(node)
+    sizes: dict[int, object] = {}
+    for x, labels in ((a, la), (b, lb)):
+        for label, s in zip(labels, scope.shape(x), strict=True):
+            if sizes.get(label, 1) == 1:
+                sizes[label] = s
+    order = [*lo, *(label for label in sizes if label not in lo)]
+    axes, index = scope.axes([sizes[label] for label in order], "c")
+    at = dict(zip(order, index, strict=True))
+    reduced = tuple(at[label].axis for label in order if label not in lo)
+    reduced = tuple(r for r in reduced if r is not None)
+    memo: dict = {}
+    left = scope.element(a, tuple(at[label] for label in la), memo)
+    right = scope.element(b, tuple(at[label] for label in lb), memo)
+    value = _product(scalar.cast(left, node.dtype), scalar.cast(right, node.dtype))
+    out = tuple(at[label] for label in lo)
+    combine = "or" if node.dtype.kind == "b" else "add"
+    scope.emit(
+        view, out, axes, value, memo,
+        reduced=reduced, combine=combine if reduced else None, label="contract",
+    )  # fmt: skip
+
+
+def _product(a, b):
+    return a & b if a.dtype.kind == "b" else a * b
+
+
+def _is_product(scope: Scope, node: Variable) -> bool:
+    """Tell whether a contraction is one matrix product of stored operands, worth a library call."""
+    la, lb, lo = node.params["spec"]
+    if node.dtype.kind != "f" or not (len(la) == len(lb) == len(lo) == 2):
+        return False
+    if any(x.__class__ is not Variable or x.dtype != node.dtype for x in node.inputs):
+        return False
+    shared = set(la) & set(lb)
+    if len(shared) != 1 or shared & set(lo) or len({*la, *lb}) != 3:
+        return False
+    sides = [*scope.shape(node.inputs[0]), *scope.shape(node.inputs[1])]
+    if any(isinstance(s, int) and s < GEMM_LEAST for s in sides):
+        return False
+    return all(scope.view(x) is not None and not scope.view(x).prefix for x in node.inputs)
+
+
+def _build_gemm(scope: Scope, node: Variable) -> None:
+    (i, k), lb, (row, _) = node.params["spec"]
+    a, b = node.inputs
+    la = (i, k)
+    if row not in la:  # out = (b, a): exchange the operands
+        a, b, la, lb = b, a, lb, la
+    at, bt = int(la[0] != row), int(lb[0] in la)  # the axes of the result's rows and columns
+    m, inner = (scope.shape(a)[at], scope.shape(a)[1 - at])
+    n = scope.shape(b)[bt]
+    view = _dense(scope, node)
+    scope.steps.append(
+        Routine(
+            "gemm", view.buffer, (scope.view(a).buffer, scope.view(b).buffer),
+            (m, n, inner, at, 1 - bt), label="contract",
+        )
+    )  # fmt: skip
+
+
+def build_cholesky(scope: Scope, node: Variable) -> None:
+    """A copy, factored in place by the library (batched over leading axes)."""
+    view, x = _dense(scope, node), node.inputs[0]
+    *batch, n, _ = scope.shape(x)
+    code = scope.program.code(LinAlgError, "cholesky: a matrix is not positive definite.")
+    sizes = (shapes.product(batch), n)
+    scope.steps.append(
+        Routine("cholesky", view.buffer, (_whole(scope, x),), sizes, code, "cholesky")
+    )
+
+
+def build_solve_triangular(scope: Scope, node: Variable) -> None:
+    """A copy of the right-hand sides, solved in place (batched over leading axes)."""
+    view, (a, b), p = _dense(scope, node), node.inputs, node.params
+    *batch, n, k = scope.shape(b)
+    flags = (int(bool(p["lower"])), int(bool(p["trans"])), int(bool(p["unit"])))
+    sizes = (shapes.product(batch), n, k, *flags)
+    operands = (_whole(scope, a), _whole(scope, b))
+    scope.steps.append(
+        Routine("solve_triangular", view.buffer, operands, sizes, label="solve_triangular")
+    )
+
+
+def _dense(scope: Scope, node: Variable) -> View:
+    """Return a place for a library result, which must not lie inside a larger array."""
+    target = scope.targets.get(node)
+    if target is not None and target.prefix:
+        view = View(scope.program.buffer("m", node.dtype, scope.shape(node)), scope.shape(node))
+        scope.views[node] = view
+        scope.late.append((node, target))
+        return view
+    return scope.store(node)
+
+
+def _whole(scope: Scope, x: Variable):
+    """Return the buffer of an operand, copied out when it is part of a larger array."""
+    view = scope.view(x)
+    if not view.prefix:
+        return view.buffer
+    fresh = View(scope.program.buffer("m", x.dtype, scope.shape(x)), scope.shape(x))
+    copy_into(scope, x, fresh)
+    return fresh.buffer
+
+
+def build_scan(scope: Scope, node: Variable) -> None:
+    """A loop whose body is lowered by a scope of its own; carries are buffers updated at its end."""
+    p, program = node.params, scope.program
+    body, n_carry, n_xs = p["body"], p["n_carry"], p["n_xs"]
+    length = scope.sizes.canon(p["length"])
+    step = Axis(length, "step")
+    t = of(step) * -1 + (length - 1) if p["reverse"] else of(step)
+    inner = Scope(program, body, scope.forced)
+    carries = []
+    for k in range(n_carry):
+        x = node.inputs[k]
+        view = _result(scope, node, k, x.dtype, scope.shape(x))
+        copy_into(scope, x, view, label="scan (initial carry)")
+        carries.append(view)
+        inner.views[body.inputs[k]] = view
+    for k in range(n_carry, len(node.inputs)):
+        view = scope.view(node.inputs[k])
+        if k < n_carry + n_xs:
+            view = View(view.buffer, view.shape[1:], (*view.prefix, t), (*view.lead, length))
+        inner.views[body.inputs[k]] = view
+    copies = []
+    for k, v in enumerate(body.outputs[n_carry:], start=n_carry):
+        whole = _result(scope, node, k, v.dtype, (length, *inner.shape(v)))
+        view = View(
+            whole.buffer, whole.shape[1:], (*whole.prefix, t), (*whole.lead, length)
+        )
+        if not inner.assign(v, view):
+            copies.append((v, view))
+    inner.run(build)
+    for v, view in [*copies, *inner.late]:
+        copy_into(inner, v, view, label="scan (output)")
+    updates = _carry_updates(scope, inner, body, carries)
+    repeat = Repeat(step, inner.steps, updates, label="scan")
+    every = [*inner.steps, *updates]
+    repeat.reads = set().union(*(reads(s) for s in every)) | {v.buffer for v in carries}
+    repeat.writes = set().union(*(writes(s) for s in every)) | {v.buffer for v in carries}
+    scope.steps.append(repeat)
+
+
+def _result(scope: Scope, node: Variable, k: int, dtype, shape: tuple) -> View:
+    """Return the place of one output of a scan."""
+    view = scope.targets.get((node, k)) or View(scope.program.buffer("s", dtype, shape), shape)
+    view = view.reshaped(shape)
+    scope.views[node, k] = view
+    return view
+
+
+def _carry_updates(scope: Scope, inner: Scope, body: Graph, carries: list) -> list[Statement]:
+    """Return the statements that make new carries the carries; a carry moved is copied out first."""
+    moved, updates = {}, []
+    for k, (old, v) in enumerate(zip(carries, body.outputs, strict=False)):
+        if v is body.inputs[k]:
+            continue
+        source = inner.view(v)
+        if source is None or source.buffer in {c.buffer for c in carries}:
+            fresh = View(scope.program.buffer("m", v.dtype, inner.shape(v)), inner.shape(v))
+            copy_into(inner, v, fresh, label="scan (moved carry)")
+            source = fresh
+        moved[k] = (old, source)
+    count = len(inner.steps)
+    for old, source in moved.values():
+        axes, index = inner.axes(old.shape)
+        value = scalar.var(source.access(index), old.buffer.dtype)
+        inner.emit(old, index, axes, value, label="scan (carry)")
+    updates, inner.steps[count:] = inner.steps[count:], []
+    return updates
+
+
+IN_PLACE = ("set_at", "add_at", "take_set", "take_add")
+BUILDERS = {
+    "reduction": build_reduction,
+    "cumulative": build_cumulative,
+    "concat": build_concat,
+    "stack": build_stack,
+    "set_at": build_update,
+    "add_at": build_update,
+    "take_set": build_scatter,
+    "take_add": build_scatter,
+    "contract": build_contract,
+    "cholesky_lower": build_cholesky,
+    "solve_matrix": build_solve_triangular,
+    "scan": build_scan,
+}
+
+

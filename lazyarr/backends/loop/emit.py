@@ -1,0 +1,475 @@
+"""The tree of loops -> loop IR.
+
+Every scalar is made once, in the outermost loop where all it depends on is known: so values that do not
+vary along a loop leave it, and equal expressions of different statements in a loop are one. A value that
+a statement stores and another reads in the same iteration never passes through memory.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, flatten, of
+from lazyarr.backends.loop.ir import (
+    BOOL,
+    INDEX_PRIMS,
+    INT64,
+    Accumulate,
+    Fail,
+    For,
+    Init,
+    Invoke,
+    Let,
+    Load,
+    Local,
+    Store,
+    Update,
+    constant,
+)
+from lazyarr.backends.loop.notation import Access, Buffer, Position
+from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
+from lazyarr.graph import scalar
+from lazyarr.graph.scalar import PRIMS, Scalar
+from lazyarr.graph.shapes import Size
+
+TRUE = scalar.const(True, BOOL)
+
+
+class Scope:
+    """A body under construction: the function (depth 0) or one loop."""
+
+    def __init__(self, loop: object, depth: int):
+        self.loop, self.depth = loop, depth
+        self.body: list = []
+        self.memo: dict = {}
+        self.forward: dict = {}
+        self.flags: dict[int, Scalar] = {}
+        self.checked: set = set()
+        self.vector = isinstance(loop, Loop) and loop.role == "vector"
+
+
+class Emitter:
+    """Emits one function; `many` are buffers written by several statements, `drop` dims without memory."""
+
+    def __init__(self, many: set[Buffer], drop: dict[Buffer, tuple[int, ...]]):
+        self.many, self.drop = many, drop
+        self.scopes = [Scope(None, 0)]
+        self.counter = itertools.count()
+        self.axis_values: dict[object, Affine] = {}
+        self.loop_values: dict[Loop, Affine] = {}
+        self.registers: dict[tuple, list[Scalar]] = {}
+        self.homes: dict[Buffer, list[tuple]] = {}
+
+    # -- blocks -----------------------------------------------------------------------------------
+
+    def block(self, items: Iterable) -> None:
+        """Emit the items of a block into the current scope."""
+        for item in items:
+            if isinstance(item, Loop):
+                self._loop(item)
+            elif isinstance(item, Placed):
+                self._statement(item)
+            elif isinstance(item, Cycle):
+                self._cycle(item)
+            else:
+                self._call(item)
+
+    def _open(self, loop: object) -> Scalar:
+        depth = len(self.scopes)
+        self.scopes.append(Scope(loop, depth))
+        return scalar.var(Local(f"i{next(self.counter)}", depth), INT64)
+
+    def _close(self, counter: Scalar, extent: object, kind: str) -> None:
+        scope = self.scopes.pop()
+        count = self.index(of(extent))
+        above = self.scopes[-1]
+        changed = {n.local: n.monoid for n in scope.body if isinstance(n, Accumulate)}
+        if None in changed.values() or any(isinstance(n, For) for n in scope.body):
+            kind = "serial"
+        reductions = tuple(changed.items()) if kind == "simd" else ()
+        above.body.append(For(counter, count, kind, scope.body, reductions))
+        for code, flag in scope.flags.items():
+            above.body.append(Fail(flag, code))
+
+    def _loop(self, loop: Loop) -> None:
+        for node in loop.starts:
+            self._begin(node)
+        self.index(of(loop.extent))
+        counter = self._open(loop)
+        self.loop_values[loop] = of(counter)
+        self.block(loop.items)
+        self._close(counter, loop.extent, "simd" if loop.role == "vector" else "serial")
+        for node in loop.starts:
+            self._finish(node)
+
+    def _cycle(self, item: Cycle) -> None:
+        repeat = item.repeat
+        self.index(of(repeat.axis.extent))
+        counter = self._open(item)
+        self.axis_values[repeat.axis] = of(counter)
+        for buffer in repeat.writes:
+            self._settle(buffer)
+        self.block(item.body)
+        self.block(item.updates)
+        self._close(counter, repeat.axis.extent, "serial")
+
+    def _call(self, item: Call) -> None:
+        r = item.routine
+        sizes = tuple(self.index(of(s)) for s in r.sizes)
+        buffers = (r.buffer, *r.operands)
+        self._here.body.append(Invoke(r.name, r.buffer.dtype, buffers, sizes, r.code))
+        self._settle(r.buffer)
+
+    @property
+    def _here(self) -> Scope:
+        return self.scopes[-1]
+
+    def _settle(self, buffer: Buffer) -> None:
+        """Note that a buffer is written inside the loops that are open now."""
+        self.homes.setdefault(buffer, []).append(tuple(s.loop for s in self.scopes[1:]))
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def _combinations(self, axes: Sequence[Axis]) -> Iterator[tuple]:
+        return itertools.product(*(range(a.extent) for a in axes))
+
+    def _bind(self, node: Placed) -> None:
+        for axis, loop in zip(node.loops, node.path, strict=True):
+            if loop in self.loop_values:
+                self.axis_values[axis] = self.loop_values[loop]
+
+    def _unroll(self, axes: Sequence[Axis], values: Sequence[int]) -> None:
+        self.axis_values.update(zip(axes, map(of, values), strict=True))
+
+    def _statement(self, node: Placed) -> None:
+        s = node.statement
+        self._bind(node)
+        kept = [a for a in node.unrolled if a not in s.reduced]
+        folded = [a for a in node.unrolled if a in s.reduced]
+        for combo in self._combinations(kept):
+            self._unroll(kept, combo)
+            value: Scalar | None = None
+            for inner in self._combinations(folded):
+                self._unroll(folded, inner)
+                memo: dict[int, Scalar] = {}
+                for holds, code in s.checks:
+                    self._check(self.value(holds, memo), code)
+                new = self.value(s.value, memo)
+                value = new if value is None else self.combine(s.combine, value, new)
+                if s.argument is not None:
+                    self._argument(node, new, self.value(s.argument, memo))
+            if value is not None and s.argument is None:
+                self._deliver(node, combo, value, memo)
+        self._settle(s.buffer)
+
+    def _deliver(self, node: Placed, combo: tuple, value: Scalar, memo: dict) -> None:
+        """Bring the value of one element to a register, to memory, or both."""
+        s = node.statement
+        if s.running is not None:
+            (register,) = self.registers[id(node), ()]
+            self._here.body.append(Accumulate(register, s.combine, value))
+            self.store(s.target, self._frozen(register), memo)
+        elif node.first_reduced() is None:
+            if s.update:
+                self.update(s.target, s.combine, value, memo)
+            else:
+                self.store(s.target, value, memo)
+        elif (id(node), combo) in self.registers:
+            self._accumulate(s.combine, self.registers[id(node), combo], value)
+        else:
+            self.update(s.target, s.combine, value, memo)
+
+    def _accumulate(self, monoid: str, registers: list[Scalar], value: Scalar) -> None:
+        if len(registers) == 1:
+            self._here.body.append(Accumulate(registers[0], monoid, value))
+            return
+        nan = self.let("ne", value, value)
+        self._here.body.append(Accumulate(registers[0], f"raw{monoid}", value))
+        self._here.body.append(Accumulate(registers[1], "or", nan))
+
+    def _argument(self, node: Placed, value: Scalar, place: Scalar) -> None:
+        """Keep the first extreme (or the first NaN) and its position."""
+        best, where = self.registers[id(node), ()]
+        less = (best, value) if node.statement.combine == "argmax" else (value, best)
+        better = self.let("lt", *less)
+        if value.dtype.kind == "f":
+            fresh = self.let("eq", best, best)
+            nan = self.let("and", self.let("ne", value, value), fresh)
+            better = self.let("or", better, nan)
+        first = self.let("lt", where, constant(0))
+        better = self.let("or", better, first)
+        new_place = self.let("select", better, place, where)
+        new_best = self.let("select", better, value, best)
+        self._here.body.append(Accumulate(where, None, new_place))
+        self._here.body.append(Accumulate(best, None, new_best))
+
+    def _begin(self, node: Placed) -> None:
+        """Make the registers of a reduction, or fill its elements with the identity."""
+        s, first = node.statement, node.first_reduced()
+        self._bind(node)
+        dtype = s.value.dtype
+        start = scalar.const(scalar.identity(s.combine, dtype), dtype)
+        inner = [a for a in node.loops[first:] if a not in s.reduced and a is not s.running]
+        kept = [a for a in node.unrolled if a not in s.reduced]
+        if s.argument is not None:
+            pair = [self._register(start), self._register(constant(-1))]
+            self.registers[id(node), ()] = pair
+        elif not inner:
+            for combo in self._combinations(kept):
+                registers = [self._register(start)]
+                if s.combine in ("max", "min") and dtype.kind == "f" and s.running is None:
+                    registers.append(self._register(scalar.const(False, BOOL)))
+                self.registers[id(node), combo] = registers
+        else:
+            self._fill(node, inner, kept, start)
+
+    def _register(self, start: Scalar) -> Scalar:
+        name = Local(f"a{next(self.counter)}", len(self.scopes) - 1, mutable=True)
+        out = scalar.var(name, start.dtype)
+        self._here.body.append(Init(out, start))
+        return out
+
+    def _fill(self, node: Placed, inner: list[Axis], kept: list[Axis], start: Scalar) -> None:
+        opened = []
+        for axis in inner:
+            self.index(of(axis.extent))
+            counter = self._open(None)
+            self.axis_values[axis] = of(counter)
+            opened.append((counter, axis))
+        for combo in self._combinations(kept):
+            self._unroll(kept, combo)
+            self.store(node.statement.target, start, {}, forward=False)
+        for k, (counter, axis) in enumerate(reversed(opened)):
+            self._close(counter, axis.extent, "serial" if k else "simd")
+
+    def _finish(self, node: Placed) -> None:
+        """Bring the registers of a reduction to its elements."""
+        s = node.statement
+        if s.running is not None:
+            return
+        self._bind(node)
+        kept = [a for a in node.unrolled if a not in s.reduced]
+        for combo in self._combinations(kept):
+            registers = self.registers.get((id(node), combo))
+            if registers is None:
+                continue
+            self._unroll(kept, combo)
+            if s.argument is not None:
+                value = self._frozen(registers[1])
+            else:
+                value = self._frozen(registers[0])
+                if len(registers) == 2:
+                    nan = scalar.const(float("nan"), value.dtype)
+                    value = self.let("select", self._frozen(registers[1]), nan, value)
+            self.store(s.target, value, {})
+        self._settle(s.buffer)
+
+    def _frozen(self, register: Scalar) -> Scalar:
+        """Return the value that a register has now."""
+        return self._define(Scalar("copy", (register,), register.dtype), len(self.scopes) - 1)
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def value(self, root: Scalar, memo: dict[int, Scalar]) -> Scalar:
+        """Return the atom of a scalar expression under the current values of its axes."""
+        stack = [root]
+        while stack:
+            e = stack[-1]
+            if id(e) in memo:
+                stack.pop()
+            elif e.prim == "const":
+                memo[id(e)] = e
+            elif e.prim == "var":
+                name = e.args[0]
+                index = name.index if isinstance(name, Access) else (name.index,)
+                missing = self._missing(index, memo)
+                if missing:
+                    stack.extend(missing)
+                elif isinstance(name, Position):
+                    memo[id(e)] = self.index(self.resolve(name.index, memo))
+                else:
+                    memo[id(e)] = self.load(name, memo)
+            elif missing := [a for a in e.args if id(a) not in memo]:
+                stack.extend(missing)
+            else:
+                args = [memo[id(a)] for a in e.args]
+                memo[id(e)] = self.apply(e.prim, args, e.dtype)
+        return memo[id(root)]
+
+    def _missing(self, index: Iterable[Affine], memo: dict) -> list[Scalar]:
+        return [
+            key.value
+            for i in index
+            for key, _ in i.terms
+            if isinstance(key, Dynamic) and id(key.value) not in memo
+        ]
+
+    def resolve(self, form: Affine, memo: dict) -> Affine:
+        """Return an index over counters and locals instead of axes and expressions."""
+        if not form.terms:
+            return form
+        out = Affine((), form.const)
+        for key, k in form.terms:
+            if isinstance(key, Axis):
+                out = out + self.axis_values[key] * k
+            elif isinstance(key, Dynamic):
+                atom = self.value(key.value, memo)
+                out = out + (of(atom.args[0]) if atom.prim == "const" else of(atom)) * k
+            else:
+                out = out + of(key) * k
+        return out
+
+    def let(self, prim: str, *args: Scalar) -> Scalar:
+        """Return the atom of a primitive applied to atoms."""
+        boolean = prim in PRIMS and PRIMS[prim].result == "bool"
+        return self.apply(prim, args, BOOL if boolean else args[-1].dtype)
+
+    def combine(self, monoid: str, a: Scalar, b: Scalar) -> Scalar:
+        """Return the combination of two atoms."""
+        return self.apply(scalar.MONOIDS[monoid], (a, b), a.dtype)
+
+    def apply(self, prim: str, args: Sequence[Scalar], dtype: np.dtype) -> Scalar:
+        """Return the atom of a primitive, folded where all arguments are constants."""
+        value = Scalar(prim, tuple(args), dtype)
+        if prim in PRIMS and all(a.prim == "const" for a in args):
+            return scalar.const(scalar.evaluate(value, {}), dtype)
+        if prim in INDEX_PRIMS and all(a.prim == "const" for a in args):
+            return constant(INDEX_PRIMS[prim](*(a.args[0] for a in args)))
+        if prim == "select" and (args[1] is args[2] or args[0].prim == "const"):
+            return args[1] if args[0].prim != "const" or args[0].args[0] else args[2]
+        depth = 0
+        for a in args:
+            if a.prim == "var":
+                local = a.args[0]
+                depth = max(depth, len(self.scopes) - 1 if local.mutable else local.depth)
+        if any(a.prim == "var" and a.args[0].mutable for a in args):
+            return self._define(value, depth)
+        memo = self.scopes[depth].memo
+        found = memo.get(value)
+        if found is None:
+            found = memo[value] = self._define(value, depth)
+        return found
+
+    def _define(self, value: Scalar, depth: int) -> Scalar:
+        out = scalar.var(Local(f"t{next(self.counter)}", depth), value.dtype)
+        self.scopes[depth].body.append(Let(out, value))
+        return out
+
+    # -- indices ----------------------------------------------------------------------------------
+
+    def index(self, form: Affine) -> Scalar:
+        """Return the int64 atom of an index over counters and locals, outer terms added first."""
+        terms = sorted(form.terms, key=lambda t: t[0].args[0].depth)
+        total: Scalar | None = None
+        if form.const != 0 or not terms:
+            total = self.size(form.const)
+        for atom, k in terms:
+            if k != 1:
+                atom = self.apply("imul", (atom, self.size(k)), INT64)
+            total = atom if total is None else self.apply("iadd", (total, atom), INT64)
+        return total
+
+    def size(self, size: "int | Size") -> Scalar:
+        """Return the atom of a size, computed from the sizes that the caller passes."""
+        if not isinstance(size, Size):
+            return constant(size)
+        total: Scalar | None = None
+        for mono, k in size.terms:
+            term = constant(k) if k != 1 or not mono else None
+            for a in mono:
+                factor = self._atom(a)
+                term = factor if term is None else self.apply("imul", (factor, term), INT64)
+            total = term if total is None else self.apply("iadd", (total, term), INT64)
+        return total
+
+    def _atom(self, a) -> Scalar:
+        if a.kind == "dim":
+            return self._outermost(Scalar("dim", (a,), INT64))
+        if a.kind in ("start", "length"):
+            n, start, stop, step = a.args
+            args = [self.size(n)]
+            for part in (start, stop):
+                args += [constant(int(part is not None)), self.size(part or 0)]
+            return self.apply(f"slice_{a.kind}", [*args, self.size(step)], INT64)
+        name = {"floordiv": "ifloordiv", "max": "imax", "bc": "imax"}[a.kind]
+        return self.apply(name, [self.size(x) for x in a.args], INT64)
+
+    def _outermost(self, value: Scalar) -> Scalar:
+        memo = self.scopes[0].memo
+        if value not in memo:
+            memo[value] = self._define(value, 0)
+        return memo[value]
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def place(self, access: Access, memo: dict) -> tuple[tuple, Scalar]:
+        """Return the resolved index of an access and the atom of its offset."""
+        index = tuple(self.resolve(i, memo) for i in access.index)
+        dropped = self.drop.get(access.buffer, ())
+        kept = [d for d in range(len(index)) if d not in dropped]
+        shape = [access.shape[d] for d in kept]
+        return index, self.index(flatten([index[d] for d in kept], shape))
+
+    def load(self, access: Access, memo: dict) -> Scalar:
+        """Return the atom of an element: what this iteration stored there, or a read."""
+        buffer = access.buffer
+        index = tuple(self.resolve(i, memo) for i in access.index)
+        key = (buffer, access.shape, index)
+        for scope in reversed(self.scopes):
+            if key in scope.forward:
+                return scope.forward[key]
+        _, offset = self.place(access, memo)
+        depth = max(self._ready(buffer), 0 if offset.prim == "const" else offset.args[0].depth)
+        scope = self.scopes[depth]
+        found = scope.memo.get((buffer, offset))
+        if found is None:
+            found = scalar.var(Local(f"t{next(self.counter)}", depth), buffer.dtype)
+            scope.memo[buffer, offset] = found
+            scope.body.append(Load(found, buffer, offset))
+        return found
+
+    def _ready(self, buffer: Buffer) -> int:
+        """Return the depth of the innermost open loop that also holds a write of the buffer."""
+        open_now = [s.loop for s in self.scopes[1:]]
+        depth = 0
+        for path in self.homes.get(buffer, ()):
+            common = 0
+            for a, b in zip(path, open_now, strict=False):
+                if a is not b:
+                    break
+                common += 1
+            depth = max(depth, common)
+        return depth
+
+    def store(self, target: Access, value: Scalar, memo: dict, forward: bool = True) -> None:
+        """Append a store, and remember the value for readers in the same iteration."""
+        index, offset = self.place(target, memo)
+        self._here.body.append(Store(target.buffer, offset, value))
+        if forward and target.buffer not in self.many:
+            self._here.forward[target.buffer, target.shape, index] = value
+
+    def update(self, target: Access, monoid: str, value: Scalar, memo: dict) -> None:
+        """Append an update of an element in memory."""
+        _, offset = self.place(target, memo)
+        self._here.body.append(Update(target.buffer, offset, monoid, value))
+
+    def _check(self, holds: Scalar, code: int) -> None:
+        """Fail with a code where a condition does not hold: at once, or after a vector loop."""
+        if holds.prim == "const" and holds.args[0]:
+            return
+        bad = self.apply("not", (holds,), BOOL)
+        depth = bad.args[0].depth if bad.prim == "var" else 0
+        scope = self.scopes[depth]
+        if (bad, code) in scope.checked:
+            return
+        scope.checked.add((bad, code))
+        if not scope.vector:
+            scope.body.append(Fail(bad, code))
+            return
+        flag = scope.flags.get(code)
+        if flag is None:
+            name = Local(f"a{next(self.counter)}", depth - 1, mutable=True)
+            flag = scope.flags[code] = scalar.var(name, BOOL)
+            self.scopes[depth - 1].body.append(Init(flag, scalar.const(False, BOOL)))
+        scope.body.append(Accumulate(flag, "or", bad))

@@ -1,0 +1,145 @@
+"""The order of the loops of one statement: which axis is the vector, which are unrolled.
+
+Strides decide: the axis along which most memory is walked by ones becomes the innermost loop, the
+others stand outside by falling stride, kept ones before reduced ones. Short static axes beside a longer
+one are unrolled, so that a loop over observations holds the 3 or 5 steps inside as straight code.
+"""
+
+from dataclasses import dataclass
+
+from lazyarr.backends.loop.affine import Affine, Axis, flatten
+from lazyarr.backends.loop.notation import Statement, accesses, dynamics
+from lazyarr.graph.scalar import PRIMS, Scalar
+
+HINT = 256  # stands for the extent of a symbolic axis
+SHORT = 8  # longest axis unrolled
+MOST_UNROLLED = 32  # copies of the body
+ALONE = 4  # longest static axis that is unrolled when it is the only one
+
+
+@dataclass(frozen=True)
+class Order:
+    """Loops from the outside, unrolled axes, the role of the innermost loop, and the work inside."""
+
+    loops: tuple[Axis, ...]
+    unrolled: tuple[Axis, ...]
+    role: str
+    ops: int
+
+
+def order_of(s: Statement) -> Order:
+    """Return the loop order of a statement."""
+    ops = count_ops(s)
+    if s.argument is not None or s.running is not None:
+        kept = [a for a in s.axes if a not in s.reduced and a is not s.running]
+        last = [s.running] if s.running is not None else [a for a in s.axes if a in s.reduced]
+        return Order((*kept, *last), (), "serial", ops)
+    serial = scattered_axes(s)
+    unrolled, copies = [], 1
+    long = [a for a in s.axes if not is_short(a)]
+    for axis in reversed([a for a in s.axes if is_short(a) and a not in serial]):
+        limit = MOST_UNROLLED if long else ALONE
+        if copies * axis.extent <= limit:
+            unrolled.insert(0, axis)
+            copies *= axis.extent
+    left = [a for a in s.axes if a not in unrolled]
+    loops = arrange(s, left, serial)
+    role = "serial" if loops and loops[-1] in serial else "vector"
+    return Order(tuple(loops), tuple(unrolled), role, ops * copies)
+
+
+def is_short(axis: Axis) -> bool:
+    """Tell whether an axis is static and short."""
+    return isinstance(axis.extent, int) and 0 < axis.extent <= SHORT
+
+
+def extent_hint(axis: Axis) -> int:
+    """Return a number that stands for an extent."""
+    return axis.extent if isinstance(axis.extent, int) else HINT
+
+
+def scattered_axes(s: Statement) -> set[Axis]:
+    """Return the axes along which two iterations may write one element."""
+    if s.reduced or s.running is not None:
+        return set()
+    plain = {key for i in s.target.index for key, _ in i.terms if isinstance(key, Axis)}
+    hidden: set[Axis] = set()
+    for e in walk(dynamics(s.target.index)):
+        if e.prim == "var":
+            index = e.args[0].index
+            for i in index if isinstance(index, tuple) else (index,):
+                hidden.update(key for key, _ in i.terms if isinstance(key, Axis))
+    return {a for a in s.axes if a in hidden or a not in plain}
+
+
+def walk(roots: list[Scalar]) -> list[Scalar]:
+    """Return every distinct expression below some roots, those inside indices included."""
+    seen: dict[int, Scalar] = {}
+    stack = list(roots)
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen[id(e)] = e
+        if e.prim == "var":
+            index = e.args[0].index
+            stack.extend(dynamics(index if isinstance(index, tuple) else (index,)))
+        else:
+            stack.extend(a for a in e.args if isinstance(a, Scalar))
+    return list(seen.values())
+
+
+def count_ops(s: Statement) -> int:
+    """Return the number of primitives of one element."""
+    return 1 + sum(e.prim in PRIMS or e.prim == "cast" for e in walk(s.expressions()))
+
+
+def arrange(s: Statement, axes: list[Axis], serial: set[Axis]) -> list[Axis]:
+    """Return axes from the outermost to the vector axis."""
+    if len(axes) < 2:
+        return axes
+    reads = [flatten(a.index, a.shape) for a in accesses(*s.expressions())]
+    store = flatten(s.target.index, s.target.shape)
+    if serial & set(axes):
+        return arrange_scatter(axes, serial, store)
+    vector = max(axes, key=lambda a: (vote(a, axes, [*reads, store]), axes.index(a)))
+    if vector in s.reduced and isinstance(vector.extent, int) and vector.extent <= 64:
+        kept = [a for a in axes if a not in s.reduced and store.coefficient(a) == 1]
+        if kept and extent_hint(kept[0]) > vector.extent:
+            vector = kept[0]
+    rest = [a for a in axes if a is not vector]
+    rest.sort(key=lambda a: (a in s.reduced, -widest(a, [*reads, store])))
+    return [*rest, vector]
+
+
+def arrange_scatter(axes: list[Axis], serial: set[Axis], store: Affine) -> list[Axis]:
+    """Keep the order of a scatter, but let a free unit-stride axis be the vector."""
+    free = [a for a in axes if a not in serial and store.coefficient(a) == 1]
+    return [*(a for a in axes if a not in free[:1]), *free[:1]]
+
+
+def vote(axis: Axis, axes: list[Axis], offsets: list[Affine]) -> float:
+    """Return how much memory is walked by ones along an axis, less what is walked by strides."""
+    total = 0.0
+    for offset in offsets:
+        step = offset.coefficient(axis)
+        if step == 0:
+            continue
+        volume = 1.0
+        for a in axes:
+            if offset.coefficient(a) != 0:
+                volume *= extent_hint(a)
+        total += volume if step in (1, -1) else -volume
+    return total
+
+
+def widest(axis: Axis, offsets: list[Affine]) -> float:
+    """Return the largest stride along an axis, sizes replaced by hints."""
+    return max((abs(stride_hint(o.coefficient(axis))) for o in offsets), default=0)
+
+
+def stride_hint(step: object) -> float:
+    """Return a number that stands for a stride."""
+    if isinstance(step, int):
+        return step
+    return sum(k * float(HINT) ** len(mono) for mono, k in step.terms)

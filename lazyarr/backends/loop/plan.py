@@ -1,0 +1,336 @@
+"""The plan of a graph: functions of loop IR over one arena, ready for a printer.
+
+>>> plan(graph).explain()  # doctest: +SKIP
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lazyarr.backends.loop.build import lower
+from lazyarr.backends.loop.emit import Emitter
+from lazyarr.backends.loop.ir import For, Function, Invoke, Let, Load, Store, Update, walk
+from lazyarr.backends.loop.lower import Program
+from lazyarr.backends.loop.notation import Buffer
+from lazyarr.backends.loop.order import count_ops
+from lazyarr.backends.loop.roots import SHARE_COST
+from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed, Scheduler, placements, shared_dims
+from lazyarr.graph import shapes
+from lazyarr.graph.node import Variable
+from lazyarr.graph.shapes import Atom, Size
+from lazyarr.graph.traverse import Graph
+from lazyarr.graph.types import TensorType
+
+SEGMENT = 400  # scalar operations in one function
+ON_STACK = 4096  # bytes of a static temporary that a function keeps on its stack
+ROUNDS = 3  # of planning again with shared values stored
+
+EXTERNALS = {
+    ("cholesky", "float64"): "dpotrf",
+    ("cholesky", "float32"): "spotrf",
+    ("solve_triangular", "float64"): "dtrsm",
+    ("solve_triangular", "float32"): "strsm",
+    ("gemm", "float64"): "dgemm",
+    ("gemm", "float32"): "sgemm",
+}
+
+
+@dataclass
+class Plan:
+    """Everything a printer or a toolchain needs; see README.md for the meaning of each field."""
+
+    graph: Graph
+    program: Program
+    functions: list[Function]
+    local: dict[Buffer, Function]  # temporaries that live on the stack of one function
+    slots: dict[Buffer, int]  # temporaries in the arena
+    slot_bytes: list[object]  # sizes of the slots, in bytes
+    shapes: dict[Buffer, tuple]  # what is stored of each temporary
+    atoms: tuple[Atom, ...]
+    externals: tuple[str, ...]
+    codes: dict[int, tuple] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[TensorType, ...]:
+        """The types of the inputs."""
+        return tuple(v.type for v in self.graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[TensorType, ...]:
+        """The types of the outputs."""
+        return tuple(v.type for v in self.graph.outputs)
+
+    def arena_bytes(self, env: Mapping[Atom, int] | None = None) -> int:
+        """Return the scratch that a call needs under an assignment of the atoms."""
+        return 64 + sum(round_up(shapes.evaluate(b, env or {})) for b in self.slot_bytes)
+
+    def output_shapes(self, env: Mapping[Atom, int] | None = None) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of the outputs under an assignment of the atoms."""
+        canon = self.program.sizes.canon
+        return tuple(
+            tuple(shapes.evaluate(canon(s), env or {}) for s in t.shape) for t in self.outputs
+        )
+
+    def buffers(self) -> list[Buffer]:
+        """Return every buffer that the functions touch."""
+        return list(dict.fromkeys(b for f in self.functions for b in f.buffers))
+
+    def explain(self) -> str:
+        """Return the plan as text: kernels, loops, what is computed where, memory, externals."""
+        lines = []
+        for f in self.functions:
+            lines.append(f"{f.name}: {', '.join(map(repr, f.buffers))}")
+            lines.extend(f"  {line}" for line in f.labels)
+        for b in self.local:
+            lines.append(f"stack: {b.name} {b.dtype}{list(self.shapes[b])}")
+        for b, slot in self.slots.items():
+            lines.append(f"arena slot {slot}: {b.name} {b.dtype}{list(self.shapes[b])}")
+        if self.externals:
+            lines.append(f"externals: {', '.join(self.externals)}")
+        return "\n".join(lines)
+
+
+def round_up(n: int) -> int:
+    """Return a number of bytes rounded up to whole cache lines, and one more."""
+    return (n + 63) // 64 * 64 + 64
+
+
+def plan(graph: Graph) -> Plan:
+    """Lower, schedule and emit a graph of ops that the loop family supports."""
+    program, block = _scheduled(graph)
+    drop = shared_dims(block)
+    many = _written_often(block)
+    functions = [
+        _function(f"part{k}", items, many, drop) for k, items in enumerate(_segments(block))
+    ]
+    kept = {
+        b: tuple(s for d, s in enumerate(b.shape) if d not in drop.get(b, ()))
+        for b in program.buffers
+    }
+    _drop_dead_stores(functions)
+    for f in functions:
+        f.buffers = _touched(f)
+    local, slots, slot_bytes = _allocate(functions, kept)
+    return Plan(
+        graph, program, functions, local, slots, slot_bytes, kept,
+        _atoms(program, functions, slot_bytes), _externals(functions),
+        {k + 1: check for k, check in enumerate(program.checks)},
+    )  # fmt: skip
+
+
+def _scheduled(graph: Graph) -> tuple[Program, list]:
+    """Lower and schedule, again while dear values are computed in several loops."""
+    forced: set[Variable] = set()
+    for _ in range(ROUNDS):
+        program = lower(graph, forced)
+        block = Scheduler(program.steps).run()
+        more = _repeated(program, block) - forced
+        if not more:
+            break
+        forced |= more
+    return program, block
+
+
+def _repeated(program: Program, block: list) -> set[Variable]:
+    """Return the nodes worth storing: dear, and computed inline in more than one loop."""
+    loops: dict[Variable, set] = {}
+    for placed in placements(block):
+        home = placed.path[-1] if placed.path else None
+        for node in placed.statement.nodes:
+            if home is not None and node.op is not None and node.ndim:
+                loops.setdefault(node, set()).add(id(home))
+    shared = {v: at for v, at in loops.items() if len(at) > 1}
+    users: dict[Variable, list[Variable]] = {}
+    for v in shared:
+        for x in v.inputs:
+            if x in shared:
+                users.setdefault(x, []).append(v)
+    costs = program.costs
+    return {
+        v
+        for v, at in shared.items()
+        if costs.get(v, 0) >= SHARE_COST and not any(shared[u] >= at for u in users.get(v, ()))
+    }
+
+
+def _ops(item: object) -> int:
+    if isinstance(item, Placed):
+        return count_ops(item.statement)
+    if isinstance(item, Loop):
+        return sum(map(_ops, item.items))
+    if isinstance(item, Cycle):
+        return sum(map(_ops, [*item.body, *item.updates]))
+    return 1
+
+
+def _segments(block: list) -> list[list]:
+    """Return a block cut into runs of items that become functions."""
+    out: list[list] = [[]]
+    size = 0
+    for item in block:
+        ops = _ops(item)
+        if out[-1] and size + ops > SEGMENT:
+            out.append([])
+            size = 0
+        out[-1].append(item)
+        size += ops
+    return out
+
+
+def _function(name: str, items: list, many: set[Buffer], drop: dict) -> Function:
+    emitter = Emitter(many, drop)
+    emitter.block(items)
+    return Function(name, emitter.scopes[0].body, labels=list(_describe(items, "")))
+
+
+def _describe(items: Iterable, indent: str):
+    for item in items:
+        if isinstance(item, Loop):
+            yield f"{indent}for {item.extent} ({item.role})"
+            yield from _describe(item.items, indent + "  ")
+        elif isinstance(item, Placed):
+            s = item.statement
+            inline = [v.op.name for v in s.nodes if v.op is not None and v.op.name != s.label]
+            text = f": {', '.join(inline)}" if inline else ""
+            yield f"{indent}{s.buffer.name} = {s.label}{text}"
+        elif isinstance(item, Cycle):
+            yield f"{indent}scan for {item.repeat.axis.extent}"
+            yield from _describe([*item.body, *item.updates], indent + "  ")
+        elif isinstance(item, Call):
+            yield f"{indent}{item.routine.buffer.name} = {item.routine.name} (library)"
+
+
+def _written_often(block: list) -> set[Buffer]:
+    """Return the buffers that more than one statement writes."""
+    count: dict[Buffer, int] = {}
+    stack = list(block)
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Loop):
+            stack.extend(item.items)
+        elif isinstance(item, Cycle):
+            stack.extend([*item.body, *item.updates])
+        else:
+            buffer = item.statement.buffer if isinstance(item, Placed) else item.routine.buffer
+            count[buffer] = count.get(buffer, 0) + 1
+    return {b for b, n in count.items() if n > 1}
+
+
+def _drop_dead_stores(functions: Sequence[Function]) -> None:
+    """Remove writes of temporaries that nobody reads."""
+    while True:
+        read: set[Buffer] = set()
+        for f in functions:
+            for node in walk(f.body):
+                if isinstance(node, Load):
+                    read.add(node.buffer)
+                elif isinstance(node, Invoke):
+                    read.update(node.buffers)
+        dead = False
+        for f in functions:
+            dead |= _filter(f, read)
+        if not dead:
+            return
+
+
+def _filter(f: Function, read: set[Buffer]) -> bool:
+    """Keep what writes a buffer in `read` or an output, and the values that something uses."""
+    changed = False
+
+    def keep(node: object) -> bool:
+        if isinstance(node, Store | Update):
+            return node.buffer.kind != "temp" or node.buffer in read
+        if isinstance(node, For):
+            return bool(node.body)
+        return not (isinstance(node, Let | Load) and node.local not in used)
+
+    used = _used(f)
+    bodies = [f.body]
+    while bodies:
+        body = bodies.pop()
+        kept = [n for n in body if keep(n)]
+        changed |= len(kept) != len(body)
+        body[:] = kept
+        bodies.extend(n.body for n in kept if isinstance(n, For))
+    return changed
+
+
+def _used(f: Function) -> set:
+    used: set = set()
+    for node in walk(f.body):
+        if isinstance(node, Let):
+            used.update(node.value.args)
+        elif isinstance(node, For):
+            used.add(node.extent)
+        elif isinstance(node, Invoke):
+            used.update(node.sizes)
+        else:
+            for name in ("offset", "value", "condition"):
+                if hasattr(node, name):
+                    used.add(getattr(node, name))
+    return used
+
+
+def _touched(f: Function) -> list[Buffer]:
+    found: dict[Buffer, None] = {}
+    for node in walk(f.body):
+        if isinstance(node, Load | Store | Update):
+            found[node.buffer] = None
+        elif isinstance(node, Invoke):
+            found.update(dict.fromkeys(node.buffers))
+    return list(found)
+
+
+def _allocate(functions: Sequence[Function], kept: dict) -> tuple[dict, dict, list]:
+    """Return stack temporaries, arena slots and slot sizes; a slot is used again in a later function."""
+    life: dict[Buffer, list[int]] = {}
+    for k, f in enumerate(functions):
+        for b in f.buffers:
+            if b.kind == "temp":
+                life.setdefault(b, []).append(k)
+    local: dict[Buffer, Function] = {}
+    slots: dict[Buffer, int] = {}
+    sizes: list[object] = []
+    free: dict[object, list[int]] = {}
+    ends: dict[int, list[Buffer]] = {}
+    for b in sorted(life, key=lambda b: life[b][0]):
+        first, last = life[b][0], life[b][-1]
+        need = shapes.product(kept[b]) * b.dtype.itemsize
+        if first == last and isinstance(need, int) and need <= ON_STACK:
+            local[b] = functions[first]
+            continue
+        for k in [k for k in ends if k < first]:
+            for old in ends.pop(k):
+                free.setdefault(sizes[slots[old]], []).append(slots[old])
+        if free.get(need):
+            slots[b] = free[need].pop()
+        else:
+            slots[b] = len(sizes)
+            sizes.append(need)
+        ends.setdefault(last, []).append(b)
+    return local, slots, sizes
+
+
+def _atoms(program: Program, functions: Sequence[Function], sizes: Iterable) -> tuple[Atom, ...]:
+    """Return the free atoms that the program, its scratch and its result shapes depend on."""
+    found: dict[Atom, None] = {}
+    for f in functions:
+        for node in walk(f.body):
+            if isinstance(node, Let) and node.value.prim == "dim":
+                found[node.value.args[0]] = None
+    every = [*sizes]
+    for v in program.graph.outputs:
+        every.extend(program.sizes.canon(s) for s in v.type.shape)
+    for size in every:
+        if isinstance(size, Size):
+            found.update(dict.fromkeys(shapes.atoms(size)))
+    return tuple(sorted(found, key=lambda a: a.uid))
+
+
+def _externals(functions: Sequence[Function]) -> tuple[str, ...]:
+    names = {
+        EXTERNALS[node.name, str(node.dtype)]: None
+        for f in functions
+        for node in walk(f.body)
+        if isinstance(node, Invoke) and (node.name, str(node.dtype)) in EXTERNALS
+    }
+    return tuple(names)

@@ -1,0 +1,154 @@
+"""Which nodes are stored: the roots. Everything else is computed inline where it is used.
+
+A node is a root when its kind needs memory (reductions, joins, scatters, library calls, loops), when it
+is an output, when a consumer needs it in memory, when inlining would repeat dear work (a value that
+does not vary along an outer loop), or when the inline expression would grow without bound.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from lazyarr.backends.loop.sizes import Sizes
+from lazyarr.graph import scalar
+from lazyarr.graph.node import Variable
+
+LIMIT = 300  # most nodes computed inline in one statement
+HOIST_COST = 3  # a value dearer than this is not repeated along an outer loop
+SHARE_COST = 6  # a scalar dearer than this is computed once for all its consumers
+
+STORED_KINDS = ("reduction", "cumulative", "contraction", "library", "control")
+STORED_OPS = ("concat", "stack", "set_at", "add_at", "take_set", "take_add")
+
+
+def is_view(node: Variable, sizes: Sizes) -> bool:
+    """Tell whether a node is its operand's memory seen in another shape."""
+    if node.op is None:
+        return False
+    return node.op.name == "pick" or (node.op.name == "reshape" and not is_relabel(node, sizes))
+
+
+def is_relabel(node: Variable, sizes: Sizes) -> bool:
+    """Tell whether a reshape only adds or drops axes of size 1."""
+    a = [s for s in sizes.shape(node.inputs[0]) if s != 1]
+    b = [s for s in sizes.shape(node) if s != 1]
+    return len(a) == len(b) and all(x is y or x == y for x, y in zip(a, b, strict=True))
+
+
+def node_cost(node: Variable) -> int:
+    """Return the work of one element of a node, its operands not counted."""
+    op = node.op
+    if op is None or op.kind in ("movement", "creation"):
+        return 0
+    if op.kind != "elementwise":
+        return 1
+    compute = op.compute_dtype(node)
+    args = []
+    for k, x in enumerate(node.inputs):
+        own = x.dtype if x.__class__ is Variable else compute
+        args.append(scalar.var(k, compute if op.promoted is None or k in op.promoted else own))
+    return scalar.cost(op.formula(*args, **node.params))
+
+
+class Roots:
+    """Chooses the roots of one graph (a program or the body of a scan)."""
+
+    def __init__(self, order: Sequence[Variable], outputs: Iterable[Variable], sizes: Sizes):
+        self.order, self.sizes = order, sizes
+        self.found: set[Variable] = set()
+        self.members: dict[Variable, frozenset] = {}
+        self.costs: dict[Variable, int] = {}
+        self._own: dict[object, int] = {}
+        self.users: dict[Variable, int] = {}
+        for node in order:
+            for x in node.inputs:
+                if x.__class__ is Variable:
+                    self.users[x] = self.users.get(x, 0) + 1
+        self.outputs = set(outputs)
+
+    def choose(self, forced: Iterable[Variable] = ()) -> set[Variable]:
+        """Return the roots; `forced` are nodes that earlier planning wants stored."""
+        self.found.update(v for v in forced if v.op is not None and not is_view(v, self.sizes))
+        for node in self.order:
+            if node.op is not None:
+                self._require(node)
+                if self._is_stored(node):
+                    self.found.add(node)
+                self._measure(node)
+        return self.found
+
+    def _is_stored(self, node: Variable) -> bool:
+        if is_view(node, self.sizes):
+            return False
+        if node.op.kind in STORED_KINDS or node.op.name in STORED_OPS or node in self.outputs:
+            return True
+        shared_scalar = node.ndim == 0 and self.users.get(node, 0) > 1
+        return shared_scalar and self._inline_cost(node) >= SHARE_COST
+
+    def _store(self, node: object) -> None:
+        """Demand that an operand lies in memory."""
+        if node.__class__ is Variable and node.op is not None and not is_view(node, self.sizes):
+            self.found.add(node)
+            self.members[node], self.costs[node] = frozenset(), 0
+
+    def _require(self, node: Variable) -> None:
+        """Store the operands that this node needs in memory."""
+        op, inputs = node.op, node.inputs
+        if op.kind in ("library", "control") or is_view(node, self.sizes):
+            for x in inputs[node.params["n_carry"] if op.name == "scan" else 0 :]:
+                self._store(x)
+        elif op.name == "take" and self.costs.get(inputs[0], 0) > 0:
+            self._store(inputs[0])
+        elif op.name == "contract":
+            self._hoist_contract(node)
+        elif op.kind == "elementwise":
+            shape = self.sizes.shape(node)
+            for x in inputs:
+                if x.__class__ is Variable and self.costs.get(x, 0) >= HOIST_COST:
+                    if varies_inside(self.sizes.shape(x), shape):
+                        self._store(x)
+        elif op.name == "broadcast_to" and self.costs.get(inputs[0], 0) >= HOIST_COST:
+            if varies_inside(self.sizes.shape(inputs[0]), self.sizes.shape(node)):
+                self._store(inputs[0])
+
+    def _hoist_contract(self, node: Variable) -> None:
+        a_labels, b_labels, out = node.params["spec"]
+        for x, labels in zip(node.inputs, (a_labels, b_labels), strict=True):
+            every = {*a_labels, *b_labels, *out}
+            if self.costs.get(x, 0) >= HOIST_COST and every - set(labels):
+                self._store(x)
+
+    def _inline_cost(self, node: Variable) -> int:
+        total = self._own_cost(node)
+        for x in node.inputs:
+            if x.__class__ is Variable:
+                total += self.costs.get(x, 0)
+        return min(total, 1_000_000)
+
+    def _own_cost(self, node: Variable) -> int:
+        key = (node.call, node.type, *(x.type if x.__class__ is Variable else 0 for x in node.inputs))
+        if key not in self._own:
+            self._own[key] = node_cost(node)
+        return self._own[key]
+
+    def _measure(self, node: Variable) -> None:
+        """Set the inline cost and the inline members of a node, as its consumers see them."""
+        if node in self.found or is_view(node, self.sizes):
+            self.members[node], self.costs[node] = frozenset(), 0
+            return
+        parts = {x for x in node.inputs if x.__class__ is Variable}
+        members = frozenset((node,)).union(*(self.members.get(x, ()) for x in parts))
+        if len(members) > LIMIT:
+            self._store(node)
+            return
+        self.members[node], self.costs[node] = members, self._inline_cost(node)
+
+
+def varies_inside(inner: Sequence, outer: Sequence) -> bool:
+    """Tell whether an operand misses an axis of the result outside one along which it varies."""
+    inner = (1,) * (len(outer) - len(inner)) + tuple(inner)
+    missing = False
+    for a, b in zip(inner, outer, strict=True):
+        if a == 1 and b != 1:
+            missing = True
+        elif a != 1 and missing:
+            return True
+    return False
