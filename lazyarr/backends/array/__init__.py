@@ -1,0 +1,1 @@
+"""The array family: a graph becomes a straight-line Python program over an array namespace."""

@@ -1,0 +1,1 @@
+"""JAX as a backend of the array family."""

@@ -1,0 +1,1 @@
+"""Torch as a backend of the array family."""
