@@ -70,7 +70,7 @@ def _check_inputs(v: Variable) -> None:
             if isinstance(x.type, TupleType) and v.op.name != "pick":
                 _fail(v, f"reads {x!r}, which has several outputs; read them by pick")
         elif x.__class__ not in RAW:
-            _fail(v, f"has an operand of class {type(x).__name__}; use a Variable or a plain number")
+            _fail(v, f"has an operand of class {type(x).__name__}, not a Variable or plain number")
 
 
 _NEEDS: dict[str, Callable[[Op], bool]] = {
@@ -152,10 +152,11 @@ def _check_body(v: Variable, body: Graph, lowered: bool) -> None:
         check(body, lowered)
     except GraphError as error:
         raise GraphError(f"in the body of {v!r}: {error}") from None
-    given = [x.type if x.__class__ is Variable else None for x in v.inputs]
+    given: list[Any] = [x.type if x.__class__ is Variable else None for x in v.inputs]
     n, m = v.params["n_carry"], v.params["n_carry"] + v.params["n_xs"]
     taken = [
-        t.with_shape(t.shape[1:]) if t is not None and n <= i < m else t for i, t in enumerate(given)
+        t.with_shape(t.shape[1:]) if t is not None and n <= i < m else t
+        for i, t in enumerate(given)
     ]
     for inside, outside in zip(body.inputs, taken, strict=True):
         if outside is not None and not compatible(inside.type, outside):

@@ -1,8 +1,8 @@
 """Patterns: what a rule looks for, written with the ops themselves.
 
-`p.log(p.add(1, x))` is the pattern of `log(1 + x)`: `p` holds every op of the catalogue by name. Its
-operands are pattern variables, numbers or patterns. The operands of a commutative op match in both
-orders, and a variable that stands twice must match the same node twice.
+`p.log(p.add(1, x))` is the pattern of `log(1 + x)`: `p` holds every op of the catalogue by name.
+Its operands are pattern variables, numbers or patterns. The operands of a commutative op match in
+both orders, and a variable that stands twice must match the same node twice.
 
 >>> from lazyarr.graph.node import symbol
 >>> from lazyarr.graph.registry import op
@@ -32,7 +32,7 @@ class Pattern:
     """What one operand must look like."""
 
     def bind(self, value: Any, found: Bindings) -> bool:
-        """Tell whether a value matches, adding what the pattern's variables stand for to `found`."""
+        """Tell whether a value matches, adding what pattern variables stand for to `found`."""
         raise NotImplementedError
 
     def variants(self) -> Iterator["Pattern"]:
@@ -111,7 +111,7 @@ class Node(Pattern):
 
     def variants(self) -> Iterator[Pattern]:
         """Yield the pattern with commutative operands in both orders, at every level."""
-        swaps = "commutative" in get_op(self.op).facts and len(self.operands) == 2
+        swaps = len(self.operands) == 2 and "commutative" in OPS[self.op].facts
         seen = set()
         for operands in itertools.product(*(o.variants() for o in self.operands)):
             for order in (operands, operands[::-1]) if swaps else (operands,):

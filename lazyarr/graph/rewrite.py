@@ -1,9 +1,9 @@
 """Rewriting: rules as values, sets of them, and the walk that applies a set until nothing changes.
 
-A rule is a pattern, a small pure function and a docstring that is the equation. The walk goes from the
-leaves up, tries at each node the rules of its op, simplifies what a rule made before it goes on, and
-keeps one node for equal applications, so that a rule sees `x` twice where `x` stands twice. It enters
-the bodies of loops. Its cost grows with the number of nodes, not with their depth.
+A rule is a pattern, a small pure function and a docstring that is the equation. The walk goes from
+the leaves up, tries at each node the rules of its op, simplifies what a rule made before it goes
+on, and keeps one node for equal applications, so that a rule sees `x` twice where `x` stands twice.
+It enters the bodies of loops. Its cost grows with the number of nodes, not with their depth.
 
     RULES = RuleSet("stabilize")
 
@@ -92,7 +92,7 @@ class RuleSet:
 
         def declare(make: Make) -> Make:
             wants = tuple(inspect.signature(make).parameters)
-            name = make.__name__  # type: ignore[attr-defined]
+            name = make.__name__
             self.add(Rule(name, pattern, make, inspect.getdoc(make) or "", frozenset(tags), wants))
             return make
 
@@ -151,20 +151,17 @@ class RuleSet:
 def application_key(node: Variable) -> tuple[object, ...]:
     """Return what makes two nodes the same: the call and its operands.
 
-    Variables are compared by identity, raw numbers by class and spelling, so 1, 1.0 and True differ,
-    and so do 0.0 and -0.0.
+    Variables are compared by identity, raw numbers by class and spelling: 1, 1.0 and True
+    differ, as 0.0 and -0.0 do.
     """
-    call, *inputs = node.expr
-    return (
-        call,
-        *[x if x.__class__ is Variable else (x.__class__, repr(x)) for x in inputs],
-    )
+    inputs = [x if x.__class__ is Variable else (x.__class__, repr(x)) for x in node.inputs]
+    return (node.call, *inputs)
 
 
-def rebuilt(node: Variable, call: Call, inputs: Sequence[object]) -> Variable:
+def rebuilt(node: Variable, call: Any, inputs: Sequence[Any]) -> Variable:
     """Return a node with another call or inputs; its type is inferred again where it may change."""
     same = call is node.call and all(
-        (a.type is b.type) if a.__class__ is b.__class__ is Variable else a is b  # type: ignore[attr-defined]
+        (a.type is b.type) if a.__class__ is b.__class__ is Variable else a is b
         for a, b in zip(node.inputs, inputs, strict=True)
     )
     out = Variable(node.type, (call, *inputs)) if same else call.op.apply(call, tuple(inputs))
@@ -249,7 +246,7 @@ class Walk:
         if can_fail(v) or any(x in self._checked for x in inputs if x.__class__ is Variable):
             self._checked.add(v)
 
-    def _call(self, call: Call) -> Call:
+    def _call(self, call: Any) -> Any:
         """Return a call with the graphs among its parameters simplified."""
         if call.op.kind != "control":
             return call
@@ -285,12 +282,14 @@ class Walk:
         try:
             new = rule(v, found)
         except Exception as error:
-            return _report(f"rule {rule.name!r} failed on {v!r}: {error}", error)
+            _report(f"rule {rule.name!r} failed on {v!r}: {error}", error)
+            return None
         if new is None or new is v:
             return None
         if new.__class__ is not Variable or new.type is not v.type:
             kind = new.type if new.__class__ is Variable else type(new).__name__
-            return _report(f"rule {rule.name!r} turns {v!r} into {kind}; it must keep the type.")
+            _report(f"rule {rule.name!r} turns {v!r} into {kind}; it must keep the type.")
+            return None
         fresh = _fresh(new, v.seq)
         for made in fresh:
             made.site = v.site
@@ -298,7 +297,7 @@ class Walk:
             return None
         self._fuel -= 1
         if not self._fuel:
-            return _report(f"the rules of {self.rules.name} do not come to an end on {v!r}.")
+            _report(f"the rules of {self.rules.name} do not come to an end on {v!r}.")
         return new
 
     def _keeps_checks(self, v: Variable, new: Variable, fresh: list[Variable]) -> bool:

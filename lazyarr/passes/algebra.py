@@ -1,8 +1,9 @@
 """Algebra: equations that hold bit for bit, special values included.
 
-So `x + 0` is not `x` (-0.0 + 0 is +0.0), but `x - 0` is; `x * 0` is not 0. Rules with the tag `rounding`
-may change the last digits, rules with `fast_math` also NaN, infinities and signs of zero: those are off
-unless asked for. Complex products with a real number are left alone: their special values differ.
+So `x + 0` is not `x` (-0.0 + 0 is +0.0), but `x - 0` is; `x * 0` is not 0. Rules with the tag
+`rounding` may change the last digits, rules with `fast_math` also NaN, infinities and signs of
+zero: those are off unless asked for. Complex products with a real number are left alone: their
+special values differ.
 """
 
 import math
@@ -289,6 +290,8 @@ def never_negative_zero(node: Any, assumed: Container[Any] = (), depth: int = 64
     """
     while depth and node.__class__ is Variable and node not in assumed and node.expr is not None:
         depth -= 1
+        if node.dtype.kind == "c":
+            return False
         if node.dtype.kind in "biu" or node.op.name in ("square", "exp", "abs", "expit"):
             return True
         if node.op.name in ("add_at", "take_add", "specify_shape", "broadcast_to", "reshape"):
@@ -299,8 +302,8 @@ def never_negative_zero(node: Any, assumed: Container[Any] = (), depth: int = 64
             break
     if node.__class__ is Variable and node in assumed:
         return True
-    value = known(node)
-    return value is not None and (value != 0 or math.copysign(1, value) > 0)
+    c = known(node)
+    return c.__class__ in (bool, int, float) and (c != 0 or math.copysign(1, c) > 0)
 
 
 def is_positive_zero(value: Any) -> bool:
@@ -319,9 +322,9 @@ def add_region(y: Variable, inner: Variable, node: Variable) -> Variable | None:
     return accumulated(y, inner, node)
 
 
-@rule(p.add(BASE, p.take_add(ZEROS, var("i"), x).named("inner")), "accumulate")
+@rule(p.add(BASE, p.take_add(ZEROS, var("i"), x).named("inner")), "accumulate", "rounding")
 def add_taken(y: Variable, inner: Variable, node: Variable) -> Variable | None:
-    """y + take_add(0, i, x) -> take_add(y, i, x) for y that is nowhere -0.0"""
+    """y + take_add(0, i, x) -> take_add(y, i, x) for y that is nowhere -0.0; duplicates regroup"""
     return accumulated(y, inner, node)
 
 

@@ -1,7 +1,7 @@
 """Fold: compute what rules and programs wrote as numbers. Data is never read.
 
-A known value is a raw number, or a `full` of one: it is kept as one number with a shape, however large
-the array is.
+A known value is a raw number, or a `full` of one: it is kept as one number with a shape, however
+large the array is.
 """
 
 from typing import Any

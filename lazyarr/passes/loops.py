@@ -1,13 +1,14 @@
 """Loops: `scan`s that walk together become one, and what a loop does not need is dropped.
 
-The derivative of a scan records its forward loop a second time, with more stored values; joined with
-the first, value and gradient hold one loop forward and one back. Nested loops come first.
+The derivative of a scan records its forward loop a second time, with more stored values; joined
+with the first, value and gradient hold one loop forward and one back. Nested loops come first.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lazyarr.errors import GraphError
 from lazyarr.graph.node import Variable
 from lazyarr.graph.pattern import p, var
 from lazyarr.graph.registry import op
@@ -111,7 +112,8 @@ def _remade(graph: Graph, remake: Callable[[Variable, list[Variable]], Outputs |
             continue
         if v.op.name == "pick" and v.inputs[0] in outputs:
             chosen = outputs[v.inputs[0]][v.params["index"]]
-            assert chosen is not None, "a pick of an output that was dropped"
+            if chosen is None:
+                raise GraphError(f"{v!r} reads an output that was dropped.")
             done[v] = chosen
             continue
         inputs = [done[x] if x.__class__ is Variable else x for x in v.inputs]
@@ -165,7 +167,8 @@ def _joined(group: list[Variable]) -> list[Joined]:
     if len(group) < 2:
         return []
     inside = group[0].params["body"].inputs
-    walk, sets = Walk(_NONE), {}
+    walk = Walk(_NONE)
+    sets: dict[tuple[Variable, ...], list[tuple[Variable, list[Variable]]]] = {}
     for v in group:
         body = v.params["body"]
         outputs = substitute(body.outputs, dict(zip(body.inputs, inside, strict=True)))
@@ -188,7 +191,7 @@ def _joined(group: list[Variable]) -> list[Joined]:
 
 
 def trim(graph: Graph) -> Graph:
-    """Drop outputs that nobody reads, operands that no body reads, and carries that never change."""
+    """Drop outputs and operands that nobody reads, and carries that never change."""
     readers = _readers(graph)
     changed = False
 

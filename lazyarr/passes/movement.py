@@ -67,7 +67,8 @@ def nothing_dropped(x: Variable, node: Variable) -> Variable | None:
 def whole_array(x: Variable, node: Variable) -> Variable | None:
     """x[:, :, ...] -> x"""
     whole = all(e == ("slice", 1) for e in node.params["spec"])
-    return x if whole and x.type is node.type and all(_is_zero(s) for s in node.inputs[1:]) else None
+    whole = whole and all(_is_zero(s) for s in node.inputs[1:])
+    return x if whole and x.type is node.type else None
 
 
 @rule(p.concat(x))
@@ -217,5 +218,3 @@ def holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
         return False
     parts = (2 if wide.kind == "c" else 1), (2 if narrow.kind == "c" else 1)
     return wide.itemsize // parts[0] >= narrow.itemsize // parts[1]
-
-

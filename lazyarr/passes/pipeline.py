@@ -1,7 +1,7 @@
 """The pipeline: every pass between a recorded graph and a backend, in the only order there is.
 
-Recorded graphs go through `PIPELINE` before they are compiled, and through `INTERPRETED` before they
-are interpreted, so that a value that overflows in one tier does not in the other.
+Recorded graphs go through `PIPELINE` before they are compiled, and through `INTERPRETED` before
+they are interpreted, so that a value that overflows in one tier does not in the other.
 """
 
 import time

@@ -1,9 +1,9 @@
 """Stabilize: replace an expression by one that keeps the digits an intermediate would lose.
 
 Both sides are equal in exact arithmetic. Where the left side overflows, cancels or gives NaN only
-because of an intermediate, the right side gives the exact value; it never turns a number into NaN. The
-rules run on every tier, also before interpreting. Those with the tag `composite` make composite ops, so
-they stand before the pass that expands them.
+because of an intermediate, the right side gives the exact value; it never turns a number into NaN.
+The rules run on every tier, also before interpreting. Those with the tag `composite` make composite
+ops, so they stand before the pass that expands them.
 """
 
 import math
