@@ -5,6 +5,7 @@ file declares the math functions that it uses itself, with vector variants for t
 """
 
 import math
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -335,27 +336,19 @@ class Printer:
         return f"{place} = {self.apply(MONOIDS[node.monoid], [place, atom(node.value)], dtype, dtype)};"
 
 
+_SLOT = re.compile(r'(?<!")\b(T|U|[a-z]\w*_S|(?:__builtin_)?[a-z]+F)\b(?!")')
+
+
 def specialise(text: str, t: str, u: str, s: str, f: str) -> str:
-    """Fill a template of a support function."""
-    out = []
-    word = ""
-    for ch in text + "\n":
-        if ch.isalnum() or ch == "_":
-            word += ch
-            continue
-        out.append(_word(word, t, u, s, f) + ch)
-        word = ""
-    return "".join(out)[:-1]
+    """Fill a template of a support function; letters inside quotes stay."""
 
+    def fill(match: re.Match) -> str:
+        word = match.group(1)
+        if word in ("T", "U"):
+            return t if word == "T" else u
+        return word[:-1] + (s if word.endswith("_S") else f)
 
-def _word(word: str, t: str, u: str, s: str, f: str) -> str:
-    if word in ("T", "U"):
-        return t if word == "T" else u
-    if word.endswith("_S"):
-        return word[:-1] + s
-    if word.endswith("F") and word[:-1].islower() or word.startswith("__builtin_") and word[-1:] == "F":
-        return word[:-1] + f
-    return word
+    return _SLOT.sub(fill, text)
 
 
 def _extreme(sign: str) -> Callable:

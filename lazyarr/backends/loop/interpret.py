@@ -1,0 +1,200 @@
+"""The meaning of the loop IR: runs a plan element by element on NumPy memory. Slow, and the oracle.
+
+`run(plan, arrays)` returns what a compiled program would: outputs and a code.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lazyarr.backends.loop import ir
+from lazyarr.backends.loop.notation import Buffer
+from lazyarr.backends.loop.plan import Plan
+from lazyarr.graph import shapes
+from lazyarr.graph.scalar import MONOIDS, PRIMS, Scalar
+from lazyarr.graph.shapes import Atom
+
+_SLACK = 1  # elements beyond the end of each temporary, as in the arena
+
+
+class _Failed(Exception):
+    """Carries the code of a failed check out of the loops."""
+
+    def __init__(self, code: int):
+        self.code = code
+
+
+def run(plan: Plan, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
+    """Return the outputs of a plan and 0, or the code of the check that failed."""
+    values = [np.asarray(a, t.dtype, order="C") for a, t in zip(arrays, plan.inputs, strict=True)]
+    env = shapes.bind((t.shape for t in plan.inputs), (v.shape for v in values))
+    outputs = [
+        np.zeros(shape, t.dtype)
+        for shape, t in zip(plan.output_shapes(env), plan.outputs, strict=True)
+    ]
+    machine = Machine(plan, env, values, outputs)
+    try:
+        for f in plan.functions:
+            machine.body(f.body, {})
+    except _Failed as failed:
+        return outputs, failed.code
+    return outputs, 0
+
+
+class Machine:
+    """Memory and sizes of one run."""
+
+    def __init__(self, plan: Plan, env: Mapping[Atom, int], inputs: list, outputs: list):
+        self.plan, self.env = plan, env
+        self.memory: dict[Buffer, np.ndarray] = {}
+        for b in plan.buffers():
+            if b.kind == "input":
+                self.memory[b] = inputs[b.number].reshape(-1)
+            elif b.kind == "output":
+                self.memory[b] = outputs[b.number].reshape(-1)
+            elif b.kind == "const":
+                self.memory[b] = b.value.reshape(-1)
+            else:
+                count = int(np.prod([shapes.evaluate(s, env) for s in plan.shapes[b]], dtype=int))
+                self.memory[b] = np.full(count + _SLACK, 77, b.dtype)  # never read before written
+
+    def body(self, nodes: list, values: dict) -> None:
+        """Run the nodes of a body; `values` holds the locals by name."""
+        for node in nodes:
+            _RUN[type(node)](self, node, values)
+
+    def atom(self, a: Scalar, values: dict) -> object:
+        """Return the value of an atom."""
+        return a.dtype.type(a.args[0]) if a.prim == "const" else values[a.args[0]]
+
+    def element(self, buffer: Buffer, offset: object) -> object:
+        """Return an element; beyond the end of an empty array anything."""
+        memory = self.memory[buffer]
+        if not 0 <= offset < memory.size:
+            if memory.size:
+                raise IndexError(f"{buffer}: offset {offset} of {memory.size}")
+            return buffer.dtype.type(0)
+        return memory[int(offset)]
+
+    def let(self, node: ir.Let, values: dict) -> None:
+        """Apply one primitive."""
+        e = node.value
+        if e.prim == "dim":
+            out = self.env[e.args[0]]
+        else:
+            out = self.apply(e.prim, [self.atom(a, values) for a in e.args])
+        values[node.local.args[0]] = np.asarray(out).astype(node.local.dtype)[()]
+
+    def apply(self, prim: str, args: list) -> object:
+        """Return a primitive of values."""
+        if prim in ("cast", "copy"):
+            return args[0]
+        if prim in ir.INDEX_PRIMS:
+            return ir.INDEX_PRIMS[prim](*map(int, args))
+        with np.errstate(all="ignore"):
+            return PRIMS[prim].reference(*args)
+
+    def combined(self, monoid: str | None, old: object, new: object) -> object:
+        """Return what a register or element becomes."""
+        if monoid is None:
+            return new
+        if monoid in ("rawmax", "rawmin"):
+            return new if (new > old if monoid == "rawmax" else new < old) else old
+        return self.apply(MONOIDS[monoid], [old, new])
+
+    def accumulate(self, node: ir.Accumulate, values: dict) -> None:
+        """Change a register."""
+        name = node.local.args[0]
+        new = self.combined(node.monoid, values[name], self.atom(node.value, values))
+        values[name] = np.asarray(new).astype(node.local.dtype)[()]
+
+    def write(self, node: ir.Store | ir.Update, values: dict) -> None:
+        """Change an element."""
+        memory, offset = self.memory[node.buffer], int(self.atom(node.offset, values))
+        if not 0 <= offset < memory.size:
+            raise IndexError(f"{node.buffer}: offset {offset} of {memory.size}")
+        monoid = node.monoid if isinstance(node, ir.Update) else None
+        with np.errstate(all="ignore"):
+            memory[offset] = self.combined(monoid, memory[offset], self.atom(node.value, values))
+
+    def loop(self, node: ir.For, values: dict) -> None:
+        """Run a loop; a simd loop runs backwards, since its order must not matter."""
+        order = range(int(self.atom(node.extent, values)))
+        for i in reversed(order) if node.kind == "simd" else order:
+            values[node.counter.args[0]] = np.int64(i)
+            self.body(node.body, values)
+
+    def fail(self, node: ir.Fail, values: dict) -> None:
+        """Leave when a condition holds."""
+        if self.atom(node.condition, values):
+            raise _Failed(node.code)
+
+    def invoke(self, node: ir.Invoke, values: dict) -> None:
+        """Run a library routine."""
+        sizes = [int(self.atom(s, values)) for s in node.sizes]
+        out, *operands = (self.memory[b] for b in node.buffers)
+        if not ROUTINES[node.name](out, operands, sizes):
+            raise _Failed(node.code)
+
+
+def _matrices(memory: np.ndarray, *shape: int) -> np.ndarray:
+    return memory[: int(np.prod(shape, dtype=int))].reshape(shape)
+
+
+def _cholesky(out: np.ndarray, operands: list, sizes: list) -> bool:
+    batch, n = sizes
+    try:
+        _matrices(out, batch, n, n)[...] = np.linalg.cholesky(_matrices(operands[0], batch, n, n))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _solve_triangular(out: np.ndarray, operands: list, sizes: list) -> bool:
+    batch, n, k, lower, trans, unit = sizes
+    x, a = _matrices(out, batch, n, k), _matrices(operands[0], batch, n, n)
+    x[...] = _matrices(operands[1], batch, n, k)
+    if trans:
+        a = np.swapaxes(a, 1, 2)
+    down = bool(lower) != bool(trans)
+    with np.errstate(all="ignore"):
+        for i in range(n) if down else reversed(range(n)):
+            done = slice(0, i) if down else slice(i + 1, n)
+            x[:, i] -= np.einsum("bp,bpj->bj", a[:, i, done], x[:, done])
+            if not unit:
+                x[:, i] /= a[:, i, i, None]
+    return True
+
+
+def _gemm(out: np.ndarray, operands: list, sizes: list) -> bool:
+    m, n, k, at, bt = sizes
+    a = _matrices(operands[0], k, m).T if at else _matrices(operands[0], m, k)
+    b = _matrices(operands[1], n, k).T if bt else _matrices(operands[1], k, n)
+    with np.errstate(all="ignore"):
+        _matrices(out, m, n)[...] = a @ b
+    return True
+
+
+ROUTINES = {"cholesky": _cholesky, "solve_triangular": _solve_triangular, "gemm": _gemm}
+
+
+def _load(machine: Machine, node: ir.Load, values: dict) -> None:
+    offset = machine.atom(node.offset, values)
+    values[node.local.args[0]] = machine.element(node.buffer, offset)
+
+
+def _init(machine: Machine, node: ir.Init, values: dict) -> None:
+    values[node.local.args[0]] = machine.atom(node.value, values)
+
+
+_RUN = {
+    ir.Let: Machine.let,
+    ir.Load: _load,
+    ir.Store: Machine.write,
+    ir.Update: Machine.write,
+    ir.Init: _init,
+    ir.Accumulate: Machine.accumulate,
+    ir.For: Machine.loop,
+    ir.Fail: Machine.fail,
+    ir.Invoke: Machine.invoke,
+}
