@@ -163,8 +163,10 @@ def _build(
 def _run(command: Sequence[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its output or raise a BackendError that explains."""
     name, limit = shlex.join(command[:1]), _time_limit()
-    # its scratch files go where the result goes: that folder is writable, private and removed
-    environment = os.environ | {"LC_ALL": "C", "TMPDIR": str(folder)}
+    # Its scratch files go where the result goes: that folder is writable, private and removed. zig
+    # keeps its libc beside the entries; without a writable place it would wait for ever.
+    environment = {"ZIG_GLOBAL_CACHE_DIR": str(folder.parent / "zig")} | os.environ
+    environment |= {"LC_ALL": "C", "TMPDIR": str(folder)}
     try:
         process = subprocess.Popen(
             command,
@@ -388,7 +390,7 @@ def _vectorised(
     if not names:
         return frozenset()
     try:
-        library = _try(command, _vector_probe(names), folder, ("-O3", *flags), link)
+        library = _try(command, _vector_probe(names), folder, ("-O2", *flags), link)
     except BackendError:
         return frozenset()
     called = set(re.findall(rb"_ZGV[a-z]N\d+v+_(\w+)\0", library))
@@ -418,7 +420,7 @@ def _vector_probe(names: Sequence[str]) -> str:
         types, values = (f"{kind}, {kind}", "x[i], x[i]") if two else (kind, "x[i]")
         lines.append(
             f'__attribute__((simd("notinbranch"), const)) {kind} {name}({types});\n'
-            f"void loop_{name}({kind} *restrict y, const {kind} *restrict x, long n) {{\n"
-            f"#pragma omp simd\nfor (long i = 0; i < n; i++) y[i] = {name}({values}); }}\n"
+            f"void loop_{name}({kind} *restrict y, const {kind} *restrict x) {{\n"
+            f"#pragma omp simd\nfor (int i = 0; i < 64; i++) y[i] = {name}({values}); }}\n"
         )
     return "".join([*lines, _PROBE])
