@@ -72,6 +72,7 @@ class RuleSet:
 
     def __init__(self, name: str, rules: Iterable[Rule] = ()):
         self.name = name
+        self.version = 0  # grows with every change, for whoever caches what the rules made
         self._rules: dict[str, Rule] = {}
         self._by_op: dict[Any, tuple[tuple[Pattern, Rule], ...]] = {}
         for rule in rules:
@@ -85,6 +86,7 @@ class RuleSet:
             raise GraphError(f"rule {rule.name!r} needs a docstring, its equation.")
         self._rules[rule.name] = rule
         self._by_op = {}
+        self.version += 1
         return rule
 
     def rule(self, pattern: Pattern, *tags: str) -> Callable[[Make], Make]:
@@ -103,6 +105,7 @@ class RuleSet:
         self[name]
         del self._rules[name]
         self._by_op = {}
+        self.version += 1
 
     def select(self, *wanted: str, without: Iterable[str] = ()) -> "RuleSet":
         """Return the rules with any of these names or tags (none given: all), without others."""

@@ -32,12 +32,14 @@ class RulePass:
 
     def rules(self) -> RuleSet:
         """Return the rules that are switched on."""
-        chosen = RuleSet(self.name)
-        for rules in self.sets:
-            for rule in rules:
-                if rule.name not in self.off and not rule.tags & self.off:
-                    chosen.add(rule)
-        return chosen
+        versions = tuple(rules.version for rules in self.sets)
+        known = _chosen.get(self)
+        if known is None or known[0] != versions:
+            on = [
+                r for s in self.sets for r in s if r.name not in self.off and not r.tags & self.off
+            ]
+            known = _chosen[self] = (versions, RuleSet(self.name, on))
+        return known[1]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class GraphPass:
 
 
 Pass = RulePass | GraphPass
+_chosen: dict[RulePass, tuple[tuple[int, ...], RuleSet]] = {}
 
 
 @dataclass
@@ -97,6 +100,16 @@ def run(graph: Graph, passes: Iterable[Pass] = PIPELINE, record: list[Step] | No
             sizes = len(before.toposort()), len(graph.toposort())
             record.append(Step(one.name, seconds, *sizes, fired))
     return graph
+
+
+def fingerprint(passes: Iterable[Pass] = PIPELINE) -> tuple[object, ...]:
+    """Return what a program made by passes depends on: changes when a rule is added or switched."""
+    return tuple(
+        (one.name, one.off, tuple(rules.version for rules in one.sets))
+        if isinstance(one, RulePass)
+        else one.name
+        for one in passes
+    )
 
 
 def switched(

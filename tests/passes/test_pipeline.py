@@ -16,7 +16,15 @@ from lazyarr.graph.registry import op
 from lazyarr.graph.rewrite import RuleSet
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
-from lazyarr.passes.pipeline import INTERPRETED, PIPELINE, RulePass, Step, run, switched
+from lazyarr.passes.pipeline import (
+    INTERPRETED,
+    PIPELINE,
+    RulePass,
+    Step,
+    fingerprint,
+    run,
+    switched,
+)
 
 pytestmark = pytest.mark.fast
 F64 = np.float64
@@ -213,8 +221,13 @@ def test_a_rule_from_outside() -> None:
     s = tensor()
     graph = run(Graph([s], [op.sin(op.asin(s))]), [*PIPELINE, RulePass("mine", (mine,))])
     assert graph.outputs == (s,)
+    assert fingerprint() != fingerprint(switched(PIPELINE, off=["rounding"]))
     off = switched([RulePass("mine", (mine,))], off=["sine_of_arcsine"])
     assert names(run(Graph([s], [op.sin(op.asin(s))]), off)) == ["asin", "sin"]
+    before = fingerprint([RulePass("mine", (mine,))])
+    mine.remove("sine_of_arcsine")
+    assert fingerprint([RulePass("mine", (mine,))]) != before
+    assert names(run(graph, [RulePass("mine", (mine,))])) == []
 
 
 def test_cost_grows_linearly() -> None:
