@@ -372,3 +372,8 @@ def bind(shapes: Iterable[tuple], values: Iterable[tuple]) -> dict[Atom, int]:
             if atom is not None and env.setdefault(atom, given) != given:
                 raise ShapeError(f"size {atom.name} is {env[atom]} in one input and {given} in another.")
     return env
+
+
+def unit(atom: Atom) -> Size:
+    """Return the size that is exactly one unknown."""
+    return _of_atom(atom)

@@ -96,19 +96,22 @@ def _identity_index(node: Variable) -> tuple:
 @declare(
     "movement",
     infer=lambda types, params: types[0].with_shape(params["shape"]),
-    reference=lambda x, *, shape: x,
+    reference=lambda x, *, shape, dims: x,
     index=_identity_index,
-    vjp=lambda g, y, x, *, shape: (op.specify_shape(g, x.shape),),
+    vjp=lambda g, y, x, *, shape, dims: (op.specify_shape(g, x.shape, dims),),
     jvp="linear",
     sizes=("shape",),
     public=False,
 )
-def specify_shape(x, shape, /):
-    """The array itself, whose sizes must be the given ones (checked when sizes are bound)."""
+def specify_shape(x, shape, dims=(), /):
+    """The array itself, whose sizes must be the given ones (checked when sizes are bound).
+
+    `dims` names the axes in the error.
+    """
     for have, want in zip(x.shape, shape, strict=True):
         if isinstance(have, int) and isinstance(want, int) and have != want:
             raise ShapeError(f"expected shape {shape}, got {x.shape}.")
-    return (x,), {"shape": tuple(shape)}
+    return (x,), {"shape": tuple(shape), "dims": tuple(dims)}
 
 
 def _sum_to(x, *, shape):

@@ -1,0 +1,357 @@
+"""The driver: from a graph to something that runs, on any backend.
+
+A `Program` is one graph for one backend. It is lowered, specialised to the pattern of its sizes,
+rewritten, cut where the backend has no way to run a node, and compiled; then called. Checks that fail
+rerun the interpreter, which raises the same error everywhere.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lazyarr.backends import base, sizes
+from lazyarr.backends.base import Backend, Executable
+from lazyarr.backends.constants import hoist
+from lazyarr.backends.interpret import InterpretBackend
+from lazyarr.config import options
+from lazyarr.errors import BackendError, LazyArrError
+from lazyarr.graph import shapes
+from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
+from lazyarr.graph.node import UNSET, Variable, set_evaluator
+from lazyarr.graph.traverse import Graph
+from lazyarr.passes import pipeline
+from lazyarr.xtensor.lower import lower_named, size_checks
+
+base.register_backend("interpret", InterpretBackend)
+
+
+@dataclass
+class Step:
+    """A part of a program: compiled, or one node by its reference."""
+
+    graph: Graph
+    slots_in: list[int]
+    slots_out: list[int]
+    run: Executable | None = None
+    node: Variable | None = None
+
+    @property
+    def fallback(self) -> str | None:
+        """What runs by its reference here, or None."""
+        return None if self.node is None else f"{self.node.call} {self.node.type}"
+
+
+@dataclass
+class Variant:
+    """A program for one pattern of sizes."""
+
+    graph: Graph
+    equations: list
+    constants: list[np.ndarray]
+    steps: list[Step]
+    slots: int
+    outputs: list[int]
+    seconds: float = 0.0
+    report: str = ""
+
+    def __call__(self, arrays: Sequence) -> list[np.ndarray]:
+        """Run all steps; a failing check raises what the interpreter raises."""
+        given = [*arrays, *self.constants]
+        if len(self.steps) == 1 and self.steps[0].run is not None:
+            out, code = self.steps[0].run(given)
+            return self.failed(given) if code else out
+        store: list = [*given, *[None] * (self.slots - len(given))]
+        for step in self.steps:
+            values = [store[i] for i in step.slots_in]
+            if step.run is not None:
+                out, code = step.run(values)
+                if code:
+                    return self.failed(given)
+            else:
+                out = [_run_reference(step, values)]
+            for i, value in zip(step.slots_out, out, strict=True):
+                store[i] = value
+        return _fresh([store[i] for i in self.outputs], given)
+
+    def failed(self, given: Sequence) -> list:
+        """Raise the error of the check that failed."""
+        evaluate(self.graph, given)
+        raise LazyArrError("a check failed while the program ran, but not in the interpreter.")
+
+
+def _run_reference(step: Step, values: Sequence) -> object:
+    node = step.node
+    env = shapes.bind((v.type.shape for v in step.graph.inputs), (np.shape(v) for v in values))
+    by_node = dict(zip(step.graph.inputs, values, strict=True))
+    args = [
+        by_node[x] if x.__class__ is Variable else shapes.evaluate(x, env) for x in node.inputs
+    ]
+    return apply_reference(node, args, concrete_params(node, env))
+
+
+def _fresh(outputs: list, given: Sequence) -> list:
+    """Copy outputs that alias an input or each other."""
+    seen = {id(a) for a in given}
+    out = []
+    for a in outputs:
+        if id(a) in seen or not isinstance(a, np.ndarray) or a.base is not None:
+            a = np.array(a)
+        seen.add(id(a))
+        out.append(a)
+    return out
+
+
+class Program:
+    """A graph on a backend, compiled when made and again for each new pattern of sizes."""
+
+    def __init__(self, graph: Graph, backend: str):
+        self.backend = base.get_backend(resolve(backend))
+        self.named_sizes = size_checks(graph.outputs)
+        self.graph = lower_named(graph)
+        self.atoms = sorted(sizes.free_atoms(self.graph), key=lambda a: a.uid)
+        self.tests = sizes.derived_tests(self.graph) if self.atoms else []
+        self.variants: dict[tuple, Variant] = {}
+        self.lock = threading.Lock()
+        self.variant(((), ()))
+
+    def __call__(self, arrays: Sequence) -> list[np.ndarray]:
+        """Return the outputs for concrete inputs of the right dtypes and ranks."""
+        if not self.atoms:
+            return self.variants[(), ()](arrays)
+        env = self.bind(arrays)
+        for check in self.named_sizes:
+            check.verify(env)
+        variant = self.variant(sizes.pattern_of(self.atoms, self.tests, env))
+        for equation in variant.equations:
+            equation.verify(env)
+        return variant(arrays)
+
+    def bind(self, arrays: Sequence) -> dict:
+        """Return the value of every unknown size."""
+        return shapes.bind(
+            (v.type.shape for v in self.graph.inputs), (np.shape(a) for a in arrays)
+        )
+
+    def variant(self, pattern: tuple) -> Variant:
+        """Return the variant of a pattern, compiled at its first use."""
+        found = self.variants.get(pattern)
+        if found is None:
+            with self.lock:
+                found = self.variants.get(pattern)
+                if found is None:
+                    found = self.variants[pattern] = build(self.graph, pattern, self.backend)
+        return found
+
+    def fallbacks(self) -> list[str]:
+        """Return what runs by its reference in any variant."""
+        return [
+            s.fallback for v in self.variants.values() for s in v.steps if s.fallback is not None
+        ]
+
+    def explain(self) -> str:
+        """Return what was done: passes, steps, kernels, fallbacks."""
+        parts = []
+        for pattern, v in self.variants.items():
+            ones = ", ".join(a.name for a in pattern[0])
+            parts.append(f"backend {self.backend.name}" + (f", size 1: {ones}" if ones else ""))
+            parts.append(v.report)
+            for i, step in enumerate(v.steps):
+                if step.run is not None:
+                    parts.append(f"step {i}: compiled\n{step.run.explain()}")
+                else:
+                    parts.append(f"step {i}: reference fallback {step.fallback}")
+        return "\n".join(parts)
+
+    @property
+    def source(self) -> str:
+        """The generated code of every step."""
+        runs = [s.run for v in self.variants.values() for s in v.steps if s.run is not None]
+        return "\n".join(r.source for r in runs)
+
+
+def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
+    """Specialise, rewrite, cut and compile a positional graph."""
+    start = time.perf_counter()
+    record: list = []
+    spec = sizes.specialise(graph, pattern, lambda g: pipeline.run(g, record=record))
+    ready = hoist(spec.graph)
+    known = set(ready.inputs)
+    leaves = [v for v in ready.toposort() if v.is_data and v not in known]
+    ready = Graph([*ready.inputs, *leaves], ready.outputs)
+    steps, slots, outputs = cut(ready, backend)
+    for step in steps:
+        if step.node is None:
+            step.run = backend.compile(step.graph)
+    return Variant(
+        ready,
+        spec.equations,
+        [v.value for v in leaves],
+        steps,
+        slots,
+        outputs,
+        time.perf_counter() - start,
+        "\n".join(map(str, record)),
+    )
+
+
+def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
+    """Cut a graph into compiled parts and single nodes that the backend does not support."""
+    order = [v for v in graph.toposort() if v not in set(graph.inputs)]
+    native = {v: backend.supports(v) for v in order}
+    if all(native.values()):
+        n_in = len(graph.inputs)
+        places = list(range(n_in, n_in + len(graph.outputs)))
+        return [Step(graph, list(range(n_in)), places)], n_in + len(places), places
+    level = _levels(order, native)
+    slot = {v: i for i, v in enumerate(graph.inputs)}
+    steps = []
+    for k in range(max(level.values()) + 1):
+        part = [v for v in order if native[v] and level[v] == k]
+        if part:
+            steps.append(_segment(part, order, graph, slot))
+        for v in order:
+            if not native[v] and level[v] == k:
+                given = list(dict.fromkeys(x for x in v.inputs if x.__class__ is Variable))
+                step = Step(Graph(given, [v]), [slot[x] for x in given], [len(slot)], node=v)
+                slot[v] = len(slot)
+                steps.append(step)
+    return steps, len(slot), [slot[v] for v in graph.outputs]
+
+
+def _levels(order: Sequence[Variable], native: dict) -> dict[Variable, int]:
+    """Number the compiled parts: a node comes after every fallback that it reads."""
+    level: dict[Variable, int] = {}
+    for v in order:
+        found = 0
+        for x in v.inputs:
+            if x in level:
+                found = max(found, level[x] + (native[v] and not native[x]))
+        level[v] = found
+    return level
+
+
+def _segment(part: list, order: list, graph: Graph, slot: dict) -> Step:
+    """Make one compiled part: its inputs are known values, its outputs what others read."""
+    inside = set(part)
+    given = list(
+        dict.fromkeys(x for v in part for x in v.inputs if x.__class__ is Variable and x in slot)
+    )
+    read = {x for v in order if v not in inside for x in v.inputs if x.__class__ is Variable}
+    read.update(graph.outputs)
+    out = [v for v in part if v in read]
+    step = Step(Graph(given, out), [slot[x] for x in given], [])
+    for v in out:
+        slot[v] = len(slot)
+        step.slots_out.append(slot[v])
+    return step
+
+
+def resolve(name: str | None) -> str:
+    """Return the backend to use: the option, and for "auto" C where a compiler is found."""
+    name = name or options.backend
+    if name != "auto":
+        return name
+    try:
+        base.get_backend("c")
+    except BackendError:
+        return "interpret"
+    return "c"
+
+
+# -- implicit use: numbers asked of expressions whose leaves all have values ------------------------
+
+_sights: dict[tuple, int] = {}
+_programs: dict[tuple, Program] = {}
+_lock = threading.Lock()
+
+
+def compute_nodes(nodes: Sequence[Variable]) -> list[np.ndarray]:
+    """Compute nodes whose leaves hold data, keep their values, and return them.
+
+    A structure is interpreted when first seen and compiled when seen again (tier "auto").
+    """
+    missing = [v for v in dict.fromkeys(nodes) if v.value is UNSET]
+    if missing:
+        for v, value in zip(missing, _compute(missing), strict=True):
+            value = np.asarray(value)
+            value.flags.writeable = False
+            v.value = value
+    return [v.value for v in nodes]
+
+
+def _compute(nodes: list[Variable]) -> list:
+    inputs, graph, key = _implicit(nodes)
+    program = _programs.get(key)
+    if program is None:
+        program = _new_program(key, graph)
+    return program([v.value for v in inputs])
+
+
+def _implicit(nodes: list[Variable]) -> tuple[list, Graph, tuple]:
+    """Return the valued inputs, the graph cut at them, and its structure without data."""
+    number: dict[Variable, int] = {}
+    inputs, rows = [], []
+    for v in _pending(nodes):
+        number[v] = len(number)
+        if v.value is not UNSET:
+            inputs.append(v)
+            rows.append((v.type,))
+        else:
+            rows.append((v.call, *_row(v, number)))
+    outputs = tuple(number[v] for v in nodes)
+    return inputs, Graph(inputs, nodes), (*rows, outputs, resolve(None), options.tier)
+
+
+def _row(node: Variable, number: dict) -> list:
+    return [
+        number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in node.inputs
+    ]
+
+
+def _pending(nodes: Sequence[Variable]) -> list[Variable]:
+    """Return what must be computed and the valued nodes it stops at, in order."""
+    seen: set[Variable] = set()
+    stack = list(nodes)
+    while stack:
+        v = stack.pop()
+        if v not in seen:
+            seen.add(v)
+            if v.value is UNSET:
+                stack.extend(x for x in v.inputs if x.__class__ is Variable)
+    return sorted(seen, key=lambda v: v.seq)
+
+
+def _new_program(key: tuple, graph: Graph) -> Program:
+    """Interpret at first sight, compile at the second, as the tier says."""
+    with _lock:
+        seen = _sights[key] = _sights.get(key, 0) + 1
+    tier = options.tier
+    if tier == "interpret" or (tier == "auto" and seen == 1):
+        return Program(_detached(graph), "interpret")
+    program = Program(_detached(graph), resolve(None))
+    with _lock:
+        return _programs.setdefault(key, program)
+
+
+def _detached(graph: Graph) -> Graph:
+    """The graph with symbols for inputs, so that a cached program holds no data."""
+    from_type = [Variable(v.type) for v in graph.inputs]
+    mapping = dict(zip(graph.inputs, from_type, strict=True))
+    return Graph(from_type, substitute_nodes(graph.outputs, mapping))
+
+
+def substitute_nodes(outputs: Sequence[Variable], mapping: dict) -> list[Variable]:
+    """Rebuild outputs on other leaves, looking no deeper than the nodes replaced."""
+    done = dict(mapping)
+    for v in _pending(outputs):
+        if v not in done:
+            inputs = [done[x] if x.__class__ is Variable else x for x in v.inputs]
+            done[v] = v.op.apply(v.call, tuple(inputs))
+            done[v].site = v.site
+    return [done[v] for v in outputs]
+
+
+set_evaluator(compute_nodes)

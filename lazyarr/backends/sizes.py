@@ -1,0 +1,279 @@
+"""Making unknown sizes usable: what is 1, what is equal, and what must be checked at each call.
+
+A program is specialised to the pattern of its sizes: which unknowns are 1 (they broadcast), everything
+else being unknown but not 1. Sizes that an operation needs to be equal are united, and the equation is
+verified whenever the program is called.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lazyarr.errors import DimError, ShapeError
+from lazyarr.graph import shapes
+from lazyarr.graph.node import Variable
+from lazyarr.graph.shapes import Atom, Size
+from lazyarr.graph.traverse import Graph, map_sizes
+from lazyarr.graph.types import TensorType, TupleType
+
+
+@dataclass
+class Equation:
+    """Two sizes that must be equal (or a size that must not be 0), and what to say if not."""
+
+    left: object
+    right: object
+    message: str
+    node: Variable
+    error: type = ShapeError
+
+    def verify(self, env: Mapping[Atom, int]) -> None:
+        """Raise when the equation does not hold."""
+        a, b = shapes.evaluate(self.left, env), shapes.evaluate(self.right, env)
+        bad = a == 0 if self.right is None else a != b
+        if bad:
+            place = self.node.where_made()
+            raise self.error(
+                self.message.format(a=a, b=b) + (f"; made at {place}." if place else ".")
+            )
+
+
+@dataclass
+class Specialised:
+    """A graph for one pattern of sizes, with the equations to verify at each call."""
+
+    graph: Graph
+    equations: list[Equation] = field(default_factory=list)
+
+
+def all_shapes(order: Iterable[Variable]) -> list[tuple]:
+    """Return the shapes of all tensors among nodes."""
+    found = []
+    for v in order:
+        types = v.type.types if isinstance(v.type, TupleType) else (v.type,)
+        found.extend(t.shape for t in types if isinstance(t, TensorType))
+    return found
+
+
+def free_atoms(graph: Graph) -> set[Atom]:
+    """Return the unknown sizes that the inputs of a graph have."""
+    found: set[Atom] = set()
+    for v in graph.inputs:
+        for s in getattr(v.type, "shape", ()):
+            found |= shapes.atoms(s)
+    return found
+
+
+def derived_tests(graph: Graph) -> list[Size]:
+    """Return computed sizes that broadcast against others: whether they are 1 matters."""
+    found: dict[Size, None] = {}
+    for v in graph.toposort():
+        if v.op is None or v.op.kind != "elementwise":
+            continue
+        for _, s, out in _operand_axes(v):
+            if isinstance(s, Size) and s is not out and shapes.lone_atom(s) is None:
+                found[s] = None
+    return list(found)
+
+
+def _operand_axes(node: Variable) -> Iterable[tuple]:
+    """Yield (operand, its size, size of the result) for each axis of each operand."""
+    shape = node.type.shape
+    for x in node.inputs:
+        if x.__class__ is Variable:
+            lead = len(shape) - x.type.ndim
+            for i, s in enumerate(x.type.shape):
+                yield x, s, shape[lead + i]
+
+
+def pattern_of(atoms: Sequence[Atom], tests: Sequence[Size], env: Mapping[Atom, int]) -> tuple:
+    """Return what a specialisation depends on: the unknowns that are 1, and fixed values."""
+    ones = tuple(a for a in atoms if env.get(a) == 1)
+    fixed: dict[Atom, int] = {}
+    for t in tests:
+        if shapes.evaluate(t, env) == 1:
+            fixed.update({a: env[a] for a in shapes.atoms(t)})
+    return ones, tuple(sorted(fixed.items(), key=lambda kv: kv[0].uid))
+
+
+def specialise(graph: Graph, pattern: tuple, rewrite: Callable[[Graph], Graph]) -> Specialised:
+    """Return the graph for a pattern after `rewrite` (the pipeline), and its equations."""
+    ones, fixed = pattern
+    mapping: dict = {**dict.fromkeys(ones, 1), **dict(fixed)}
+    out = Specialised(map_sizes(graph, mapping) if mapping else graph)
+    out.graph = _unite(out.graph, out.equations)
+    out.graph = rewrite(out.graph)
+    out.graph = _unite(out.graph, out.equations)
+    return out
+
+
+def _unite(graph: Graph, equations: list[Equation]) -> Graph:
+    """Replace broadcasts of unknowns and sizes that must be equal by one size each."""
+    while True:
+        order = graph.toposort()
+        new = equations_of(order)
+        mapping: dict[Atom, object] = {}
+        for eq in new:
+            _solve(eq, mapping)
+        for atom in _broadcast_atoms(order):
+            mapping.setdefault(atom, _chosen(atom))
+        equations.extend(new)
+        if not mapping:
+            return graph
+        graph = map_sizes(graph, _closed(mapping))
+
+
+def _chosen(atom: Atom) -> object:
+    """Of two broadcast sizes that are not 1, keep an int or the older unknown."""
+    a, b = atom.args
+    return a if isinstance(a, int) or not isinstance(b, int) else b
+
+
+def _solve(eq: Equation, mapping: dict) -> None:
+    """Use an equation with a lone unknown to eliminate it."""
+    if eq.right is None:
+        return
+    left, right = shapes.lone_atom(eq.left), shapes.lone_atom(eq.right)
+    if left is not None and left.kind == "dim" and left not in mapping:
+        if left not in shapes.atoms(eq.right):
+            other = right if right is not None else None
+            if other is None or other not in mapping:
+                mapping[left] = eq.right
+    elif right is not None and right.kind == "dim" and right not in mapping:
+        if right not in shapes.atoms(eq.left):
+            mapping[right] = eq.left
+
+
+def _closed(mapping: dict) -> dict:
+    """Apply a substitution to its own values until nothing changes."""
+    for _ in range(len(mapping)):
+        again = {a: shapes.replace(v, mapping) for a, v in mapping.items()}
+        if all(again[a] is mapping[a] or again[a] == mapping[a] for a in mapping):
+            break
+        mapping = again
+    return mapping
+
+
+def _broadcast_atoms(order: Iterable[Variable]) -> list[Atom]:
+    found: dict[Atom, None] = {}
+    stack = [s for shape in all_shapes(order) for s in shape]
+    while stack:
+        s = stack.pop()
+        if isinstance(s, Size):
+            for mono, _ in s.terms:
+                for a in mono:
+                    if a.kind == "bc":
+                        found[a] = None
+                    stack.extend(a.args)
+    return list(found)
+
+
+def equations_of(order: Iterable[Variable]) -> list[Equation]:
+    """Return the equations between sizes that nodes need and types do not prove."""
+    found: list[Equation] = []
+    for v in order:
+        if v.op is None:
+            continue
+        rule = _EQUATIONS.get(v.op.name) or _EQUATIONS.get(v.op.kind)
+        if rule is not None:
+            found.extend(eq for eq in rule(v) if _open(eq))
+    return found
+
+
+def _open(eq: Equation) -> bool:
+    """Tell whether an equation is not settled by what is known."""
+    if eq.right is None:
+        return not isinstance(eq.left, int) or eq.left == 0
+    return eq.left is not eq.right and eq.left != eq.right
+
+
+def _elementwise(node: Variable) -> Iterable[Equation]:
+    for _, s, out in _operand_axes(node):
+        broadcast_atom = shapes.lone_atom(out)
+        if s == 1 or s is out:
+            continue
+        message = f"{node.op.name}: sizes {{a}} and {{b}} do not broadcast"
+        if broadcast_atom is not None and broadcast_atom.kind == "bc":
+            yield Equation(*broadcast_atom.args, message, node)
+        else:
+            yield Equation(s, out, message, node)
+
+
+def _specify(node: Variable) -> Iterable[Equation]:
+    x = node.inputs[0]
+    dims = node.params.get("dims") or ()
+    for i, (a, b) in enumerate(zip(x.type.shape, node.type.shape, strict=True)):
+        if dims:
+            message = f"dimension {dims[i]!r} has size {{a}} in one operand and {{b}} in another"
+            yield Equation(a, b, message, node, DimError)
+        else:
+            yield Equation(a, b, f"{node.op.name}: sizes {{a}} and {{b}} differ", node)
+
+
+def _broadcast_to(node: Variable) -> Iterable[Equation]:
+    for _, s, out in _operand_axes(node):
+        if s != 1:
+            yield Equation(s, out, "broadcast_to: size {a} does not broadcast to {b}", node)
+
+
+def _contract(node: Variable) -> Iterable[Equation]:
+    seen: dict[int, object] = {}
+    for labels, x in zip(node.params["spec"], node.inputs, strict=False):
+        for label, s in zip(labels, x.type.shape, strict=True):
+            if label in seen:
+                yield Equation(seen[label], s, "product: sizes {a} and {b} differ", node)
+            else:
+                seen[label] = s
+
+
+def _reshape(node: Variable) -> Iterable[Equation]:
+    total, new = shapes.product(node.inputs[0].type.shape), shapes.product(node.type.shape)
+    yield Equation(total, new, "reshape: {a} elements do not fit {b}", node)
+
+
+def _squeeze(node: Variable) -> Iterable[Equation]:
+    for a in node.params["axis"]:
+        yield Equation(node.inputs[0].type.shape[a], 1, f"squeeze: axis {a} has size {{a}}", node)
+
+
+def _join(node: Variable) -> Iterable[Equation]:
+    axis = node.params["axis"] if node.op.name == "concat" else None
+    first = node.inputs[0].type.shape
+    for x in node.inputs[1:]:
+        for i, (a, b) in enumerate(zip(first, x.type.shape, strict=True)):
+            if i != axis:
+                yield Equation(a, b, f"{node.op.name}: sizes {{a}} and {{b}} differ", node)
+
+
+def _reduction(node: Variable) -> Iterable[Equation]:
+    if node.op.combine in ("max", "min", "argmax", "argmin"):
+        for a in node.params["axis"]:
+            s = node.inputs[0].type.shape[a]
+            yield Equation(s, None, f"{node.op.name} over an empty axis: axis {a}", node)
+
+
+def _square(node: Variable) -> Iterable[Equation]:
+    n, m = node.inputs[0].type.shape[-2:]
+    yield Equation(n, m, f"{node.op.name}: a matrix of {{a}} rows and {{b}} columns", node)
+
+
+def _scan(node: Variable) -> Iterable[Equation]:
+    params = node.params
+    for x in node.inputs[params["n_carry"] : params["n_carry"] + params["n_xs"]]:
+        yield Equation(x.type.shape[0], params["length"], "scan: {a} elements for {b} steps", node)
+    yield from equations_of(params["body"].toposort())
+
+
+_EQUATIONS = {
+    "elementwise": _elementwise,
+    "specify_shape": _specify,
+    "broadcast_to": _broadcast_to,
+    "contract": _contract,
+    "reshape": _reshape,
+    "squeeze": _squeeze,
+    "concat": _join,
+    "stack": _join,
+    "reduction": _reduction,
+    "library": _square,
+    "main_diagonal": _square,
+    "scan": _scan,
+}

@@ -1,0 +1,1 @@
+"""The face: handles, functions, transforms and loops that users call."""

@@ -1,0 +1,350 @@
+"""Array: the handle that users hold, a thin reference to a node of a graph.
+
+Operations record. `x[key] = value` makes the handle refer to an updated array, so every name for the
+handle sees it and other handles keep their value. Asking for a number computes, when every leaf has a
+value; a symbolic leaf raises ConcretizationError.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from lazyarr.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
+from lazyarr.graph import show
+from lazyarr.graph.node import Variable, as_operand, compute_values, data
+from lazyarr.graph.ops.indexing import getitem, update
+from lazyarr.graph.registry import OPS, op
+from lazyarr.graph.shapes import Size
+from lazyarr.graph.traverse import leaves
+
+
+def unwrap(value: object) -> object:
+    """Return the Variable, or raw scalar, behind anything that a function of the namespace takes."""
+    cls = value.__class__
+    if cls is Array:
+        return value._v
+    if cls in (int, float, bool, complex) or cls is Variable or cls is Size:
+        return value
+    inner = getattr(value, "_v", None)
+    if inner.__class__ is Variable:
+        return inner
+    if isinstance(value, np.ndarray | np.generic | int | float | complex):
+        return as_operand(value)
+    if isinstance(value, list | tuple):
+        return [unwrap(v) for v in value] if _has_handle(value) else data(np.array(value))
+    if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        return data(np.array(to_numpy(value)))
+    return as_operand(value)
+
+
+def _has_handle(values: list | tuple) -> bool:
+    return any(
+        isinstance(v, Array) or (isinstance(v, list | tuple) and _has_handle(v)) for v in values
+    )
+
+
+def to_numpy(value: object) -> np.ndarray:
+    """Return the array of another library as NumPy's, through DLPack or `__array__`."""
+    try:
+        return np.from_dlpack(value)  # type: ignore[arg-type]
+    except Exception:  # any library may refuse in its own way; __array__ then answers or raises
+        return np.asarray(value)
+
+
+def _binary(name: str):
+    record = OPS[name]
+
+    def forward(self, other):
+        b = other._v if other.__class__ is Array else _operand_or_none(other)
+        return NotImplemented if b is None else Array(record(self._v, b))
+
+    def backward(self, other):
+        b = _operand_or_none(other)
+        return NotImplemented if b is None else Array(record(b, self._v))
+
+    return forward, backward
+
+
+def _operand_or_none(value: object) -> object:
+    """Return an operand, or None for what an operator leaves to the other side."""
+    cls = value.__class__
+    if cls in (int, float, bool, complex) or cls is Size:
+        return value
+    if isinstance(value, Array):
+        return value._v
+    if isinstance(value, np.ndarray | np.generic | int | float | complex | Variable):
+        return as_operand(value)
+    return None
+
+
+class Array:
+    """A lazy array of the standard: dtype and shape are known, elements are computed when asked.
+
+    >>> import lazyarr as xp
+    >>> x = xp.asarray([1.0, 2.0])
+    >>> float(xp.sum(x * x))
+    5.0
+    """
+
+    __slots__ = ("_v", "__weakref__")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, variable: Variable):
+        self._v = variable
+
+    # -- attributes -------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements."""
+        return self._v.type.dtype
+
+    @property
+    def shape(self) -> tuple:
+        """The sizes of the axes: ints, and None where a symbol leaves one unknown (see `sizes`)."""
+        return tuple(s if s.__class__ is int else None for s in self._v.type.shape)
+
+    @property
+    def sizes(self) -> tuple:
+        """The sizes of the axes, unknown ones as symbols that count as integer operands."""
+        return self._v.type.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._v.type.ndim
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, None when a size is unknown."""
+        shape = self.shape
+        return None if None in shape else int(np.prod(shape, dtype=np.int64))
+
+    @property
+    def device(self) -> str:
+        """Where the elements live."""
+        return "cpu"
+
+    @property
+    def T(self) -> "Array":
+        """The transpose of a matrix."""
+        if self.ndim != 2:
+            raise ShapeError(f"T needs 2 dimensions, got {self.ndim}; use permute_dims.")
+        return Array(op.matrix_transpose(self._v))
+
+    @property
+    def mT(self) -> "Array":
+        """The last two axes exchanged."""
+        return Array(op.matrix_transpose(self._v))
+
+    @property
+    def at(self) -> "At":
+        """Updates that return a new array: `x.at[i].set(v)`, `x.at[i].add(v)`."""
+        return At(self)
+
+    def to_device(self, device: object, /, *, stream: object = None) -> "Array":
+        """Return the array on a device; the host is the only one for now."""
+        if device != "cpu":
+            raise ArgumentError(f"unknown device {device!r}; arrays live on 'cpu'.")
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+            raise ArgumentError(f"version {api_version!r} of the standard is not known.")
+        return sys.modules["lazyarr"]
+
+    # -- indexing ---------------------------------------------------------------------------------
+
+    def __getitem__(self, key):
+        return Array(getitem(self._v, _plain_key(key)))
+
+    def __setitem__(self, key, value):
+        self._v = update(self._v, _plain_key(key), unwrap(value))
+
+    def __len__(self) -> int:
+        return self._leading("len()")
+
+    def __iter__(self) -> Iterator["Array"]:
+        return (self[i] for i in range(self._leading("iteration")))
+
+    def _leading(self, what: str) -> int:
+        if not self.ndim:
+            raise ArgumentError(f"{what} of a 0-d array.")
+        size = self._v.shape[0]
+        if isinstance(size, Size):
+            raise ConcretizationError(
+                f"{what} needs a size that is known while recording; the first axis of {self!r} is "
+                "symbolic. Use scan or vectorize over it."
+            )
+        return size
+
+    # -- numbers: these compute -------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self._item("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._item("int()"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise ArgumentError(f"only integer arrays can be an index, this is {self.dtype}.")
+        return int(self._item("operator.index()"))
+
+    def __float__(self) -> float:
+        return float(self._item("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex()"))
+
+    def item(self):
+        """Return the only element as a Python number."""
+        return self._item("item()").item()
+
+    def _item(self, what: str) -> np.ndarray:
+        if self._v.type.shape not in ((), (1,)) and self.size != 1:
+            raise ArgumentError(f"{what} needs one element, the array has shape {self.shape}.")
+        return concrete(self._v, what).reshape(())
+
+    def compute(self) -> np.ndarray:
+        """Return the elements as a NumPy array of their own."""
+        return np.array(concrete(self._v, "compute()"))
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        out = concrete(self._v, "conversion to NumPy")
+        return np.array(out, dtype=dtype) if copy is not False else np.asarray(out, dtype=dtype)
+
+    def __dlpack__(self, **kwargs: object):
+        return self.compute().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        record = UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or record is None or kwargs:
+            return NotImplemented
+        return Array(OPS[record](*(unwrap(x) for x in inputs)))
+
+    def __array_function__(self, function, types, args, kwargs):
+        found = getattr(sys.modules["lazyarr"], function.__name__, None)
+        return NotImplemented if found is None else found(*args, **kwargs)
+
+    def __copy__(self) -> "Array":
+        return Array(self._v)
+
+    def __deepcopy__(self, memo: dict) -> "Array":
+        return Array(self._v)
+
+    def __reduce__(self):
+        if any(v.is_symbol for v in leaves([self._v])):
+            return Array, (self._v,)
+        return _from_value, (self.compute(),)
+
+    def __repr__(self) -> str:
+        return f"Array({show.expression(self._v)}, shape={_shown(self)}, dtype={self.dtype})"
+
+
+def _shown(x: Array) -> str:
+    sizes = ", ".join(map(str, x.sizes))
+    return f"({sizes},)" if x.ndim == 1 else f"({sizes})"
+
+
+def _from_value(value: np.ndarray) -> Array:
+    return Array(data(value))
+
+
+class At:
+    """`x.at[key]`: functional updates of a region."""
+
+    __slots__ = ("handle", "key")
+
+    def __init__(self, handle: Array, key: object = ...):
+        self.handle, self.key = handle, key
+
+    def __getitem__(self, key: object) -> "At":
+        return At(self.handle, key)
+
+    def set(self, value: object) -> Array:
+        """Return the array with the region replaced; of duplicate indices the last wins."""
+        return Array(update(self.handle._v, _plain_key(self.key), unwrap(value)))
+
+    def add(self, value: object) -> Array:
+        """Return the array with the region increased; every duplicate index counts."""
+        return Array(update(self.handle._v, _plain_key(self.key), unwrap(value), add=True))
+
+
+def _plain_key(key: object) -> object:
+    """Return a key with handles unwrapped and concrete masks turned into indices."""
+    many = key if isinstance(key, tuple) else (key,)
+    out: list = []
+    for k in many:
+        if isinstance(k, slice):
+            out.append(slice(*(_slice_part(p) for p in (k.start, k.stop, k.step))))
+            continue
+        k = k._v if isinstance(k, Array) else np.asarray(k) if isinstance(k, list) else k
+        if isinstance(k, bool | np.bool_) or (hasattr(k, "dtype") and k.dtype == np.bool_):
+            out.extend(_mask_indices(k))
+        else:
+            out.append(k)
+    return tuple(out)
+
+
+def _slice_part(part: object) -> object:
+    return int(part) if isinstance(part, Array) else part
+
+
+def _mask_indices(mask: object) -> list:
+    """Indices of the true elements of a mask that has a value."""
+    value = concrete(mask, "a boolean mask") if mask.__class__ is Variable else np.asarray(mask)
+    if value.ndim == 0:
+        raise BoundsError("a 0-d boolean index is not supported; use where.")
+    return [i.copy() for i in np.nonzero(value)]
+
+
+def concrete(variable: Variable, what: str = "this") -> np.ndarray:
+    """Return the value of a node, computing it when every leaf has one."""
+    symbols = [v for v in leaves([variable]) if v.is_symbol]
+    if symbols:
+        names = ", ".join(repr(v.name) if v.name else f"a {v.type}" for v in symbols[:3])
+        raise ConcretizationError(
+            f"{what} needs a value, but the expression depends on the symbol {names} "
+            f"(made at {symbols[0].where_made()}). Pass it through `function`, or write `where`, "
+            "`cond` or `while_loop` instead of Python's if and while."
+        )
+    return compute_values([variable])[0]
+
+
+_OPERATORS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+}  # fmt: skip
+_COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "ne": "not_equal",
+}  # fmt: skip
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+
+UFUNCS = {
+    **{name: name for name in OPS if hasattr(np, name) and isinstance(getattr(np, name), np.ufunc)},
+    "absolute": "abs", "power": "pow", "true_divide": "divide", "invert": "bitwise_invert",
+    "arctan": "atan", "arcsin": "asin", "arccos": "acos", "rint": "round",
+}  # fmt: skip
+
+
+def _unary(name: str):
+    record = OPS[name]
+    return lambda self: Array(record(self._v))
+
+
+for _method, _name in _OPERATORS.items():
+    _forward, _backward = _binary(_name)
+    setattr(Array, f"__{_method}__", _forward)
+    setattr(Array, f"__r{_method}__", _backward)
+for _method, _name in _COMPARISONS.items():
+    setattr(Array, f"__{_method}__", _binary(_name)[0])
+for _method, _name in _UNARY.items():
+    setattr(Array, f"__{_method}__", _unary(_name))
