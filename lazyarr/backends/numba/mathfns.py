@@ -1,0 +1,220 @@
+"""Support functions of printed Numba programs, as Python text; integers come typed."""
+
+FUNCTIONS: dict[str, str] = {}
+NEEDS: dict[str, tuple[str, ...]] = {"slice_length": ("slice_start",)}
+
+
+def _define(name: str, text: str) -> None:
+    FUNCTIONS[name] = text.strip("\n")
+
+
+_define("ifloordiv", """
+def ifloordiv(a, b):
+    return a // b if b != 0 else 0
+""")
+
+_define("slice_start", """
+def slice_start(n, has_a, a, has_b, b, step):
+    low = -1 if step < 0 else 0
+    high = n - 1 if step < 0 else n
+    if not has_a:
+        return high if step < 0 else low
+    if a < 0:
+        a += n
+    return min(max(a, low), high)
+""")
+
+_define("slice_length", """
+def slice_length(n, has_a, a, has_b, b, step):
+    low = -1 if step < 0 else 0
+    high = n - 1 if step < 0 else n
+    start = slice_start(n, has_a, a, 0, 0, step)
+    stop = low if step < 0 else high
+    if has_b:
+        if b < 0:
+            b += n
+        stop = min(max(b, low), high)
+    if step < 0:
+        return (start - stop - 1) // (-step) + 1 if stop < start else 0
+    return (stop - start - 1) // step + 1 if start < stop else 0
+""")
+
+_define("floordiv_int", """
+def floordiv_int(a, b):
+    if b == 0:
+        return a - a
+    if b + 1 == 0 and b < 0:
+        return -a
+    return a // b
+""")
+
+_define("mod_int", """
+def mod_int(a, b):
+    if b == 0 or (b + 1 == 0 and b < 0):
+        return a - a
+    return a % b
+""")
+
+_define("pow_int", """
+def pow_int(x, n):
+    one = x - x + (x == x)
+    if n < 0:
+        if x == 1:
+            return one
+        if x + 1 == 0:
+            return -one if n & 1 else one
+        return one - one
+    out = one
+    while n > 0:
+        if n & 1:
+            out = out * x
+        x = x * x
+        n = n >> 1
+    return out
+""")
+
+_define("shl_int", """
+def shl_int(a, n):
+    return a << n if 0 <= n < 64 else a - a
+""")
+
+_define("shr_int", """
+def shr_int(a, n):
+    if 0 <= n < 64:
+        return a >> n
+    return a - a - (a < 0)
+""")
+
+_define("pow_float", """
+def pow_float(x, y):
+    return x ** y
+""")
+
+_define("mod_float", """
+def mod_float(a, b):
+    r = math.fmod(a, b)
+    if r == 0:
+        return np.copysign(r, b)
+    if (r < 0) != (b < 0) and r == r:
+        return r + b
+    return r
+""")
+
+_define("floordiv_float", """
+def floordiv_float(a, b):
+    if b == 0 or abs(a) == np.inf or abs(b) == np.inf or a != a or b != b:
+        return np.floor(a / b)
+    r = math.fmod(a, b)
+    q = (a - r) / b
+    if r != 0 and (r < 0) != (b < 0):
+        q = q - 1
+    if q == 0:
+        return np.copysign(q, a / b)
+    whole = np.floor(q)
+    return whole + 1 if q - whole > 0.5 else whole
+""")
+
+_define("digamma", """
+def digamma(x):
+    x = np.float64(x)
+    if x != x or x == -np.inf:
+        return np.nan
+    if x == np.inf:
+        return x
+    if x == 0:
+        return -np.copysign(np.inf, x)
+    extra = 0.0
+    if x < 0:
+        if x == np.floor(x):
+            return np.nan
+        extra = -math.pi / math.tan(math.pi * math.fmod(x, 1.0))
+        x = 1 - x
+    while x < 10:
+        extra -= 1 / x
+        x += 1
+    r = 1 / (x * x)
+    tail = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (
+        1 / 132 - r * 691 / 32760)))))
+    return extra + math.log(x) - 0.5 / x - tail
+""")
+
+_define("trigamma", """
+def trigamma(x):
+    x = np.float64(x)
+    if x != x or x == -np.inf:
+        return np.nan
+    if x == np.inf:
+        return 0.0
+    extra = 0.0
+    sign = 1.0
+    if x <= 0:
+        if x == np.floor(x):
+            return np.inf
+        ratio = math.pi / math.sin(math.pi * math.fmod(x, 1.0))
+        extra = ratio * ratio
+        sign = -1.0
+        x = 1 - x
+    shift = 0.0
+    while x < 15:
+        shift += 1 / (x * x)
+        x += 1
+    r = 1 / (x * x)
+    tail = r * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (
+        5 / 66 - r * 691 / 2730)))))
+    return extra + sign * (shift + 1 / x + 0.5 * r + tail / x)
+""")
+
+_define("cholesky", """
+def cholesky(out, x, batch, n):
+    for m in range(batch):
+        o = m * n * n
+        for i in range(n):
+            for j in range(n):
+                out[o + i * n + j] = x[o + i * n + j] if j <= i else 0
+        for i in range(n):
+            for j in range(i + 1):
+                total = out[o + i * n + j]
+                for k in range(j):
+                    total -= out[o + i * n + k] * out[o + j * n + k]
+                if i != j:
+                    out[o + i * n + j] = total / out[o + j * n + j]
+                elif total > 0:
+                    out[o + i * n + i] = math.sqrt(total)
+                else:
+                    return 1
+    return 0
+""")
+
+_define("solve_triangular", """
+def solve_triangular(out, a, b, batch, n, k, lower, trans, unit):
+    for m in range(batch):
+        o = m * n * k
+        q = m * n * n
+        for i in range(n * k):
+            out[o + i] = b[o + i]
+        down = lower != trans
+        for s in range(n):
+            i = s if down else n - 1 - s
+            for p in range(0 if down else i + 1, i if down else n):
+                factor = a[q + p * n + i] if trans else a[q + i * n + p]
+                for j in range(k):
+                    out[o + i * k + j] -= factor * out[o + p * k + j]
+            if not unit:
+                for j in range(k):
+                    out[o + i * k + j] /= a[q + i * n + i]
+    return 0
+""")
+
+_define("gemm", """
+def gemm(out, a, b, m, n, k, at, bt):
+    left = a[: m * k].reshape((m, k)) if not at else a[: m * k].reshape((k, m))
+    right = b[: k * n].reshape((k, n)) if not bt else b[: k * n].reshape((n, k))
+    for i in range(m):
+        for j in range(n):
+            out[i * n + j] = 0
+        for p in range(k):
+            factor = left[p, i] if at else left[i, p]
+            for j in range(n):
+                out[i * n + j] += factor * (right[j, p] if bt else right[p, j])
+    return 0
+""")
