@@ -8,6 +8,7 @@ call = executable.launcher(on_code)         # what a compiled function calls: po
 import ctypes
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from lazyarr.backends.loop.rules import rule_of
 from lazyarr.config import options
 from lazyarr.errors import BackendError
 from lazyarr.graph.node import Variable
-from lazyarr.graph.shapes import Atom, atoms, lone_atom
+from lazyarr.graph.shapes import Atom, Size, atoms, lone_atom
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType, TupleType, Type
 
@@ -86,10 +87,21 @@ class CExecutable:
         return self.launcher(self._fail)
 
     def launcher(
-        self, on_code: Callable[[int, tuple], object], **options: object
+        self,
+        on_code: Callable[[int, tuple], object],
+        *,
+        equal: Iterable[tuple[object, object]] = (),
+        nonzero: Iterable[Size] = (),
+        **options: object,
     ) -> Callable[..., object]:
-        """Return a callable that runs the program; see `lazyarr.backends.c.launcher.launch`."""
-        return launch(self.interface, self.pointers, on_code, **options)
+        """Return a callable that runs the program.
+
+        `equal` and `nonzero` add conditions on sizes to those of the program itself; the rest is
+        told in `lazyarr.backends.c.launcher.launch`.
+        """
+        face = self.interface
+        face = replace(face, equal=(*face.equal, *equal), nonzero=(*face.nonzero, *nonzero))
+        return launch(face, self.pointers, on_code, **options)
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes, buffers and library calls as text."""
@@ -97,7 +109,7 @@ class CExecutable:
 
     def _fail(self, code: int, arguments: tuple) -> None:
         if code == launcher.SIZES_DISAGREE:
-            raise BackendError("sizes differ that this program takes as equal")
+            raise BackendError("sizes are not what this program relies on (equal, not 0)")
         error, message = self.plan.codes.get(code, (BackendError, f"the program failed: {code}"))
         raise error(message)
 

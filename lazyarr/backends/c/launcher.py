@@ -1,7 +1,7 @@
 """Calling a compiled program from Python: checks, results, scratch, then one function pointer.
 
 An `Interface` says what a program takes and returns; `launch` gives a callable for it. The fast one
-is `launcher.c`, a small extension module that is built once and kept in the disk cache; where it
+is `launcher*.c`, a small extension module that is built once and kept in the disk cache; where it
 cannot be built (no Python.h) `PortableProgram` does the same through ctypes.
 
 A launcher converts nothing. What does not fit exactly goes to `on_mismatch(*args)`, by default a
@@ -16,8 +16,8 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from math import prod
 from pathlib import Path
 from types import ModuleType
@@ -54,13 +54,16 @@ class Interface:
     """What a program takes and returns.
 
     `atoms` are the unknown sizes in the order of the program's `dim`; each must be a size of some
-    input by itself. `equal` holds what the program relies on: an atom, and the size it is equal to.
+    input by itself. The program relies on the pairs in `equal` being equal, and on no size in
+    `nonzero` being 0; a call for which that is not so is a mismatch.
     """
 
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
     atoms: tuple[Atom, ...] = ()
-    equal: tuple[tuple[Atom, int | Size], ...] = ()
+    _: KW_ONLY
+    equal: tuple[tuple[int | Size | Atom, int | Size | Atom], ...] = ()
+    nonzero: tuple[Size, ...] = ()
     names: tuple[str, ...] = ()
 
     def name(self, i: int) -> str:
@@ -207,9 +210,11 @@ def check_sizes(interface: Interface, shapes: Sequence[tuple[int, ...]]) -> dict
 
 
 def output_shapes(interface: Interface, env: dict[Atom, int]) -> list[tuple[int, ...]] | None:
-    """Return the shapes of the results; None where sizes differ that the program takes as equal."""
+    """Return the shapes of the results; None where sizes are not what the program relies on."""
     try:
-        if any(_atom_value(atom, env) != _value(size, env) for atom, size in interface.equal):
+        if any(_value(a, env) != _value(b, env) for a, b in interface.equal):
+            return None
+        if not all(_value(size, env) for size in interface.nonzero):
             return None
         return [tuple(_value(size, env) for size in type_.shape) for type_ in interface.outputs]
     except (ShapeError, ZeroDivisionError):
@@ -218,6 +223,8 @@ def output_shapes(interface: Interface, env: dict[Atom, int]) -> list[tuple[int,
 
 def _value(size: object, env: dict[Atom, int]) -> int:
     """Evaluate a size as `launcher.c` does: the broadcast of two sizes needs them to be equal."""
+    if isinstance(size, Atom):
+        return _atom_value(size, env)
     if not isinstance(size, Size):
         return size
     return sum(
@@ -241,6 +248,9 @@ def _atom_value(atom: Atom, env: dict[Atom, int]) -> int:
 _EXTENSION: list[ModuleType | None] = []
 _EXTENSION_LOCK = threading.Lock()
 _NAME = "lazyarr_launcher"
+
+SOURCES = ("launcher_pool.c", "launcher_sizes.c", "launcher.c")
+"""The files that make up the extension module, one after the other."""
 
 
 def extension() -> ModuleType | None:
@@ -275,7 +285,8 @@ def build_extension() -> ModuleType:
     for header in headers:
         if not header.exists():
             raise BackendError(f"{header} is missing (install the headers of Python)")
-    source = Path(__file__).with_suffix(".c").read_text(encoding="utf-8")
+    here = Path(__file__).parent
+    source = "".join((here / name).read_text(encoding="utf-8") for name in SOURCES)
     # the versions are no macros that the source reads; they make it another entry of the cache
     made_for = f"{sysconfig.get_config_var('SOABI')}/{sys.version_info}/{np.__version__}"
     flags = ["-O2", *(f"-I{folder}" for folder in folders), f'-DLAZYARR_MADE_FOR="{made_for}"']
@@ -321,10 +332,7 @@ def _native(module: ModuleType) -> Callable[..., object]:
             n_dims=len(face.atoms),
             inputs=slots(face.inputs),
             outputs=slots(face.outputs),
-            checks=tuple(
-                (*_atom_code(atom, number), *_code(size, number), EQUAL, END)
-                for atom, size in face.equal
-            ),
+            checks=tuple(_checks(face, number)),
             bound=bound,
             keep=pointers.keep,
             on_mismatch=on_mismatch,
@@ -347,8 +355,18 @@ def size_code(size: int | Size, number: dict[Atom, int]) -> int | tuple[int, ...
     return (*_code(size, number), END) if isinstance(size, Size) else size
 
 
+def _checks(face: Interface, number: dict[Atom, int]) -> Iterator[tuple[int, ...]]:
+    """Yield code that has no value where the program cannot be called."""
+    for a, b in face.equal:
+        yield (*_code(a, number), *_code(b, number), EQUAL, END)
+    for size in face.nonzero:
+        yield (CONST, 1, *_code(size, number), FLOORDIV, END)
+
+
 def _code(size: object, number: dict[Atom, int]) -> list[int]:
     """Return code that pushes one size; None (an open end of a slice) pushes 0."""
+    if isinstance(size, Atom):
+        return _atom_code(size, number)
     if not isinstance(size, Size):
         return [CONST, size or 0]
     code: list[int] = []

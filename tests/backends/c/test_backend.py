@@ -60,7 +60,7 @@ def test_sizes_that_must_be_equal_give_a_code():
     assert run([np.ones(3), np.ones(3)])[1] == 0
     for wrong in (np.ones(4), np.ones(1)):
         assert run([np.ones(3), wrong]) == ([], SIZES_DISAGREE)
-    with pytest.raises(BackendError, match="sizes differ"):
+    with pytest.raises(BackendError, match="sizes are not"):
         run.call(np.ones(3), np.ones(4))
 
 
@@ -116,6 +116,22 @@ def test_launcher_options():
     call = run.launcher(print, returns="single", bound=(None, np.ones(3)))
     np.testing.assert_array_equal(call([1.0, 2.0, 3.0]), [2.0, 3.0, 4.0])
     assert isinstance(run.call(np.ones(3), np.ones(3)), list)
+
+
+def test_launcher_conditions():
+    x, y = vector("x"), vector("y")
+    run = compile(op.sum(x), op.sum(y), inputs=(x, y))
+    n, m = x.type.shape[0], y.type.shape[0]
+    for portable in (False, True):
+        call = run.launcher(
+            lambda code, args: code, equal=[(2 * n, m + 1)], nonzero=[n], portable=portable
+        )
+        assert isinstance(call(np.ones(3), np.ones(5)), list)
+        assert call(np.ones(3), np.ones(6)) == SIZES_DISAGREE
+        assert call(np.ones(0), np.ones(0)) == SIZES_DISAGREE
+        call = run.launcher(lambda code, args: code, nonzero=[m], portable=portable)
+        assert isinstance(call(np.ones(0), np.ones(1)), list)
+        assert call(np.ones(1), np.ones(0)) == SIZES_DISAGREE
 
 
 def test_precise_differs_by_rounding_only():

@@ -42,7 +42,9 @@ def program(request):
             ctypes.addressof(table) if table else 0,
             keep=(load(SOURCE), table),
         )
-        face = Interface(tuple(inputs), tuple(outputs), tuple(atoms), tuple(equal), ("x", "y"))
+        face = Interface(
+            tuple(inputs), tuple(outputs), tuple(atoms), equal=tuple(equal), names=("x", "y")
+        )
         options.setdefault("on_code", fail)
         options.setdefault("returns", "single" if len(outputs) == 1 else "list")
         portable = request.param == "portable"
