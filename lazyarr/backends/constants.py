@@ -42,9 +42,23 @@ def _constant_weights(graph: Graph, order: list[Variable]) -> dict[Variable, int
             weight[v] = v.value.size
             continue
         nodes = [x for x in v.inputs if x.__class__ is Variable]
-        if nodes and all(x in weight for x in nodes):
+        if nodes and not _reads_sizes(v) and all(x in weight for x in nodes):
             weight[v] = max(weight[x] for x in nodes)
     return weight
+
+
+def _reads_sizes(node: Variable) -> bool:
+    """Tell whether a node depends on an unknown size, directly or by a parameter."""
+    if any(isinstance(x, Size) for x in node.inputs):
+        return True
+    held = [value for name, value in node.call.params if name in node.op.sizes]
+    while held:
+        value = held.pop()
+        if isinstance(value, Size | Graph):  # bodies of loops are left where they are
+            return True
+        if isinstance(value, tuple):
+            held.extend(value)
+    return False
 
 
 def _frontier(graph: Graph, order: list[Variable], weight: dict) -> list[Variable]:

@@ -115,11 +115,11 @@ def _unite(graph: Graph, equations: list[Equation]) -> Graph:
         for eq in new:
             _solve(eq, mapping)
         for atom in _broadcast_atoms(order):
-            mapping.setdefault(atom, _chosen(atom))
+            mapping[atom] = _chosen(atom)
         equations.extend(new)
         if not mapping:
             return graph
-        graph = map_sizes(graph, _closed(mapping))
+        graph = map_sizes(graph, {a: _settled(s, mapping) for a, s in mapping.items()})
 
 
 def _chosen(atom: Atom) -> object:
@@ -129,28 +129,26 @@ def _chosen(atom: Atom) -> object:
 
 
 def _solve(eq: Equation, mapping: dict) -> None:
-    """Use an equation with a lone unknown to eliminate it."""
+    """Use an equation to eliminate a lone unknown, after what is eliminated already."""
     if eq.right is None:
         return
-    left, right = shapes.lone_atom(eq.left), shapes.lone_atom(eq.right)
-    if left is not None and left.kind == "dim" and left not in mapping:
-        if left not in shapes.atoms(eq.right):
-            other = right if right is not None else None
-            if other is None or other not in mapping:
-                mapping[left] = eq.right
-    elif right is not None and right.kind == "dim" and right not in mapping:
-        if right not in shapes.atoms(eq.left):
-            mapping[right] = eq.left
+    left, right = _settled(eq.left, mapping), _settled(eq.right, mapping)
+    if left is right or left == right:
+        return
+    for a, b in ((left, right), (right, left)):
+        atom = shapes.lone_atom(a)
+        if atom is not None and atom.kind == "dim" and atom not in shapes.atoms(b):
+            mapping[atom] = b
+            return
 
 
-def _closed(mapping: dict) -> dict:
-    """Apply a substitution to its own values until nothing changes."""
-    for _ in range(len(mapping)):
-        again = {a: shapes.replace(v, mapping) for a, v in mapping.items()}
-        if all(again[a] is mapping[a] or again[a] == mapping[a] for a in mapping):
-            break
-        mapping = again
-    return mapping
+def _settled(size: object, mapping: dict) -> object:
+    """Apply a substitution until nothing changes."""
+    while True:
+        again = shapes.replace(size, mapping)
+        if again is size or again == size:
+            return size
+        size = again
 
 
 def _broadcast_atoms(order: Iterable[Variable]) -> list[Atom]:

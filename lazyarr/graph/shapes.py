@@ -322,7 +322,9 @@ def replace(size: object, mapping: Mapping[Atom, "int | Size"]) -> object:
             elif a.kind == "dim":
                 term = term * _of_atom(a)
             else:
-                term = term * _apply(a.kind, *(replace(x, mapping) for x in a.args))
+                make = _CANONICAL.get(a.kind)
+                args = [replace(x, mapping) for x in a.args]
+                term = term * (make(*args) if make else _apply(a.kind, *args))
         out = out + term
     return out
 
@@ -372,6 +374,9 @@ def bind(shapes: Iterable[tuple], values: Iterable[tuple]) -> dict[Atom, int]:
             if atom is not None and env.setdefault(atom, given) != given:
                 raise ShapeError(f"size {atom.name} is {env[atom]} in one input and {given} in another.")
     return env
+
+
+_CANONICAL = {"floordiv": floordiv, "max": maximum, "bc": broadcast_size}
 
 
 def unit(atom: Atom) -> Size:
