@@ -23,6 +23,7 @@ from lazyarr.graph.types import TensorType, TupleType, Type
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _counter = itertools.count()
+_files: dict[str, bool] = {}  # file name -> is it part of the package
 _lock = threading.Lock()
 _calls: "weakref.WeakValueDictionary[tuple, Call]" = weakref.WeakValueDictionary()
 
@@ -172,7 +173,11 @@ def site() -> tuple | None:
     frame = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        name = code.co_filename
+        inside = _files.get(name)
+        if inside is None:
+            inside = _files[name] = name.startswith(_PACKAGE)
+        if not inside:
             return code, frame.f_lasti
         frame = frame.f_back
     return None

@@ -83,6 +83,10 @@ class Op:
     since: str = "2021.12"
     public: bool = True
     memo: dict = field(default_factory=dict)
+    bare: Any = field(init=False, default=None)  # the call without parameters, made once
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bare", Call(self, ()))
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -93,12 +97,11 @@ class Op:
     def __call__(self, *args: object, **kwargs: object) -> Variable:
         """Record one application and return its node."""
         operands, params = self.prepare(*args, **kwargs)
-        return self.record(operands, params)
+        return self.apply(Call(self, tuple(params.items())) if params else self.bare, operands)
 
     def record(self, operands: tuple, params: dict | None = None) -> Variable:
         """Make the node of canonical operands and parameters."""
-        call = Call(self, tuple(params.items()) if params else ())
-        return self.apply(call, operands)
+        return self.apply(Call(self, tuple(params.items())) if params else self.bare, operands)
 
     def apply(self, call: Call, operands: tuple) -> Variable:
         """Make the node of an interned call."""
@@ -110,7 +113,7 @@ class Op:
             if len(self.memo) > _MEMO_LIMIT:
                 self.memo.clear()
             self.memo[key] = out
-        if int in types or Size in types:
+        if int in types:
             self._check_scalars(types, operands)
         return Variable(out, (call, *operands))
 

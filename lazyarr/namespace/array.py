@@ -53,17 +53,41 @@ def to_numpy(value: object) -> np.ndarray:
 
 
 def _binary(name: str):
+    """Return an operator and its reflection, recording by the shortest way for known types."""
     record = OPS[name]
+    call = record.bare
+    known: dict = {}
 
     def forward(self, other):
-        b = other._v if other.__class__ is Array else _operand_or_none(other)
-        return NotImplemented if b is None else Array(record(self._v, b))
+        a = self._v
+        if other.__class__ is Array:
+            b = other._v
+            key = (a.type, b.type)
+        else:
+            b = _operand_or_none(other)
+            if b is None:
+                return NotImplemented
+            key = (a.type, b.__class__)
+        found = known.get(key)
+        if found is not None:
+            return Array(Variable(found, (call, a, b)))
+        out = record(a, b)
+        if out.call is call and (b.__class__ is Variable or safe(a.type, b)):
+            if len(known) > _MEMO_LIMIT:
+                known.clear()
+            known[key] = out.type
+        return Array(out)
 
     def backward(self, other):
         b = _operand_or_none(other)
         return NotImplemented if b is None else Array(record(b, self._v))
 
     return forward, backward
+
+
+def safe(t: object, value: object) -> bool:
+    """Tell whether every number of a Python type can be recorded against a dtype unseen."""
+    return value.__class__ is float or (value.__class__ is int and t.dtype.kind == "f")
 
 
 def _operand_or_none(value: object) -> object:
@@ -76,6 +100,9 @@ def _operand_or_none(value: object) -> object:
     if isinstance(value, np.ndarray | np.generic | int | float | complex | Variable):
         return as_operand(value)
     return None
+
+
+_MEMO_LIMIT = 4096
 
 
 class Array:

@@ -59,6 +59,8 @@ def _unwrapped(value: object) -> object:
 def function_of(name: str) -> Callable:
     """Make the public function of an op."""
     record = OPS[name]
+    if record.kind == "elementwise" and name not in ("astype", "where"):
+        return _described(_elementwise(record), name, False)
     lists = name in ("concat", "stack")
     creates = name in CREATION and not name.endswith("_like")
 
@@ -76,6 +78,28 @@ def function_of(name: str) -> Callable:
             kwargs = {k: _unwrapped(v) for k, v in kwargs.items()}
         return wrap(record(*plain, **kwargs), args)
 
+    return _described(call, name, creates)
+
+
+def _elementwise(record) -> Callable:
+    """A function of one or two arrays, by the shortest way."""
+
+    def unary(x, /):
+        if x.__class__ is Array:
+            return Array(record(x._v))
+        return wrap(record(_unwrapped(x)), (x,))
+
+    def binary(x1, x2, /):
+        if x1.__class__ is Array and x2.__class__ is Array:
+            return Array(record(x1._v, x2._v))
+        return wrap(record(_unwrapped(x1), _unwrapped(x2)), (x1, x2))
+
+    return unary if len(inspect.signature(record.prepare).parameters) == 1 else binary
+
+
+def _described(call: Callable, name: str, creates: bool) -> Callable:
+    """Give a function the name, signature and text of its op."""
+    record = OPS[name]
     call.__name__ = call.__qualname__ = name
     call.__doc__ = record.doc
     call.__signature__ = _signature(record.prepare, name, creates)

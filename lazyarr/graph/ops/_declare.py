@@ -91,10 +91,12 @@ def result_dtype(op: Op, dtype, params: dict):
 
 
 def _prepare1(x, /):
-    return operands_of(x), {}
+    return ((x,) if x.__class__ is Variable else operands_of(x)), {}
 
 
 def _prepare2(x1, x2, /):
+    if x1.__class__ is Variable and x2.__class__ is Variable:
+        return (x1, x2), {}
     return operands_of(x1, x2), {}
 
 
