@@ -7,7 +7,7 @@ rerun the interpreter, which raises the same error everywhere.
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +128,26 @@ class Program:
         for equation in variant.equations:
             equation.verify(env)
         return variant(arrays)
+
+    def launcher(self, returns: str, slow: Callable) -> Callable | None:
+        """Return the shortest way to call a program that is one native step, where there is one.
+
+        What it cannot take as it is, and every failing check, goes to `slow`.
+        """
+        variant = self.variants[(), ()]
+        make = getattr(variant.steps[0].run, "launcher", None) if variant.steps else None
+        if make is None or len(variant.steps) != 1 or self.tests or self.named_sizes:
+            return None
+        known = [(e.left, e.right) for e in variant.equations if e.right is not None]
+        return make(
+            lambda code, args: slow(*args),
+            equal=known,
+            nonzero=[e.left for e in variant.equations if e.right is None],
+            on_mismatch=slow,
+            returns=returns,
+            bound=[*[None] * len(self.graph.inputs), *variant.constants],
+            reject_one=True,
+        )
 
     def bind(self, arrays: Sequence) -> dict:
         """Return the value of every unknown size."""

@@ -120,8 +120,26 @@ class Function:
             c.kind is None for c in self.out_tree.children
         )
 
+        self.fast = self._launcher()
+
+    def _launcher(self) -> Callable | None:
+        """The shortest way to call, for flat positional inputs and unnamed flat outputs."""
+        plain = self.flat and all(i.plain for i in self.inputs)
+        if not plain or any(self.named):
+            return None
+        flat = all(c.kind is None for c in self.out_tree.children)
+        if self.out_tree.kind in (list, tuple) and flat:
+            return self.program.launcher(self.out_tree.kind.__name__, self._call)
+        return self.program.launcher("single", self._call) if self.single else None
+
     def __call__(self, *args: object, **kwargs: object):
         """Compute the outputs for values of the inputs, given in order or by name."""
+        if self.fast is None or kwargs:
+            return self._call(*args, **kwargs)
+        return self.fast(*args)
+
+    def _call(self, *args: object, **kwargs: object):
+        """The call that takes everything: names, pytrees, other dtypes and layouts."""
         if kwargs or len(args) != len(self.top):
             args = self._bind(args, kwargs)
         if not self.flat:
