@@ -8,16 +8,34 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from lazyarr.backends.array.program import Program, supported, write
+from lazyarr.backends.array.program import Program, linear_form, supported, write
 from lazyarr.backends.array.table import CheckFailed, Table
-from lazyarr.errors import ShapeError
+from lazyarr.errors import GraphError, ShapeError
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import operand_types
-from lazyarr.graph.shapes import lone_atom
+from lazyarr.graph.shapes import Atom
 from lazyarr.graph.traverse import Graph
-from lazyarr.graph.types import TensorType
 
 _MEMO_LIMIT = 4096
+
+
+class _Writable:
+    """Shows an array's memory as writable, and keeps the array alive."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+        shown = array.__array_interface__
+        self.__array_interface__ = {
+            **shown, "strides": array.strides, "data": (shown["data"][0], False)
+        }  # fmt: skip
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """Return a writable view of memory that NumPy was only lent for reading.
+
+    For memory that nobody else reads, or where the view is handed to code that never writes.
+    """
+    return np.asarray(_Writable(array)) if array.size else np.array(array)
 
 
 class ArrayBackend:
@@ -56,7 +74,10 @@ class ArrayBackend:
         return self.enter(array)
 
     def leave(self, value: object, owned: bool) -> np.ndarray:
-        """Return a result as a writable NumPy array that shares no memory; `owned`: none else does."""
+        """Return a result as a writable NumPy array that shares no memory.
+
+        `owned` tells that nothing else can hold the memory of the result itself.
+        """
         out = np.asarray(value)
         return out if owned and out.flags.writeable else np.array(out)
 
@@ -85,8 +106,8 @@ class ArrayExecutable:
             held = [backend.resident(a) for a in program.residents]
         self._args: list = [None] * len(program.used) + held
         self._shapes: dict[int, tuple] = {}  # of bound arguments
-        self._where = _size_places(graph, program.atoms)
-        self._checks = _sizes_to_check(graph, program.atoms)
+        self._places = [_place(graph, atom) for atom in program.atoms]
+        self._checks = _further_places(graph, program.atoms)
 
     def bind(self, index: int, array: np.ndarray) -> None:
         """Keep an array as argument `index` for all calls, which may then pass None there.
@@ -105,7 +126,7 @@ class ArrayExecutable:
         backend, args = self._backend, self._args.copy()
         for k, i in self._live:
             args[k] = backend.enter(arrays[i])
-        if self._where:
+        if self._places:
             args.insert(0, self._sizes(arrays))
         with backend.context():
             try:
@@ -123,13 +144,18 @@ class ArrayExecutable:
         return out, 0
 
     def _sizes(self, arrays: Sequence) -> tuple[int, ...]:
-        """Return the values of the unknown sizes, each read from the first place that has it."""
+        """Return the values of the unknown sizes; inputs that disagree are an error."""
+        found = tuple([
+            (self._shape(arrays, i)[axis] - offset) // factor
+            for i, axis, factor, offset in self._places
+        ])  # fmt: skip
         for i, axis, number, name in self._checks:
-            place, along = self._where[number]
-            a, b = self._shape(arrays, place)[along], self._shape(arrays, i)[axis]
-            if a != b:
-                raise ShapeError(f"size {name} is {a} in one input and {b} in another.")
-        return tuple([self._shape(arrays, i)[axis] for i, axis in self._where])
+            given = self._shape(arrays, i)[axis]
+            if given != found[number]:
+                raise ShapeError(
+                    f"size {name} is {found[number]} in one input and {given} in another."
+                )
+        return found
 
     def _shape(self, arrays: Sequence, i: int) -> tuple:
         return self._shapes[i] if i in self._shapes else arrays[i].shape
@@ -142,30 +168,31 @@ class ArrayExecutable:
         return f"{self._backend.name}: one program of {p.lines} lines{sizes}{held}"
 
 
-def _size_places(graph: Graph, atoms: tuple) -> list[tuple[int, int]]:
-    """Return (input, axis) where each unknown size can be read."""
-    found: dict[object, tuple[int, int]] = {}
-    for i, axis, atom in _lone_sizes(graph):
-        found.setdefault(atom, (i, axis))
-    return [found[a] for a in atoms]
+def _place(graph: Graph, atom: Atom) -> tuple[int, int, int, int]:
+    """Return (input, axis, factor, offset) where an unknown can be read: factor * it + offset."""
+    for i, axis, form in _size_forms(graph):
+        if form[0] is atom:
+            return i, axis, *form[1:]
+    raise GraphError(f"the size {atom} is not known; no input has it as a size.")
 
 
-def _sizes_to_check(graph: Graph, atoms: tuple) -> list[tuple]:
-    """Return (input, axis, number, name) of each further place of an unknown size."""
+def _further_places(graph: Graph, atoms: tuple) -> list[tuple]:
+    """Return (input, axis, number, name) of each place where an unknown stands alone again."""
     seen: set = set()
     found = []
-    for i, axis, atom in _lone_sizes(graph):
-        if atom in seen:
-            found.append((i, axis, atoms.index(atom), atom.name))
+    for i, axis, (atom, factor, offset) in _size_forms(graph):
+        if atom in seen and factor == 1 and offset == 0:
+            found.append((i, axis, atoms.index(atom), str(atom)))
         seen.add(atom)
     return found
 
 
-def _lone_sizes(graph: Graph) -> list[tuple]:
-    return [
-        (i, axis, atom)
+def _size_forms(graph: Graph) -> list[tuple]:
+    """Return (input, axis, (atom, factor, offset)) of sizes that tell an unknown, plain first."""
+    forms = [
+        (i, axis, form)
         for i, v in enumerate(graph.inputs)
-        if isinstance(v.type, TensorType)
         for axis, s in enumerate(v.type.shape)
-        if (atom := lone_atom(s)) is not None
+        if (form := linear_form(s)) is not None
     ]
+    return sorted(forms, key=lambda row: row[2][1:] != (1, 0))

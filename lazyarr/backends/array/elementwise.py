@@ -29,11 +29,11 @@ WORDS = {
     "shr": "bitwise_right_shift",
     "select": "where",
 }
-# Formulas are written for real numbers; complex operands take the standard's function of the name.
+# Formulas are written for real numbers; complex operands take the standard's function.
 COMPLEX = frozenset(
-    "abs acos acosh add asin asinh atan atanh conj cos cosh divide equal exp expm1 imag isfinite isinf "
-    "isnan log log10 log1p log2 multiply negative not_equal positive pow real reciprocal sign sin sinh "
-    "sqrt square subtract tan tanh".split()
+    "abs acos acosh add asin asinh atan atanh conj cos cosh divide equal exp expm1 imag isfinite "
+    "isinf isnan log log10 log1p log2 multiply negative not_equal positive pow real reciprocal "
+    "sign sin sinh sqrt square subtract tan tanh".split()
 )
 _NESTING = 20  # parentheses after which an expression is given a name
 
@@ -73,7 +73,7 @@ def row(scope: Scope, node: Variable, texts: list[str]) -> str:
 
 
 def _broadcast(scope: Scope, node: Variable, text: str, used: set) -> str:
-    """Broadcast a result to the node's shape where the operands that it reads have not all of it."""
+    """Broadcast a result to the node's shape where what it reads has not all of it."""
     shape = node.type.shape
     have: list = [1] * len(shape)
     for i, x in enumerate(node.inputs):

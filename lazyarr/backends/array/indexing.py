@@ -1,7 +1,7 @@
 """Reading and writing regions and elements: basic_index, set_at, add_at, take, take_set, take_add.
 
-A region becomes plain slicing with positive steps, followed by `flip` where a step is negative; an axis
-whose start is only known at run time is cut by the word `window` first.
+A region becomes plain slicing with positive steps, followed by `flip` where a step is negative; an
+axis whose start is only known at run time is cut by the word `window` first.
 """
 
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ def _keys(scope: Scope, parts: list, shape: tuple) -> list[str]:
 
 
 def write_region(scope: Scope, node: Variable) -> str:
-    """set_at and add_at: the value laid out along the axes of x, then written with positive steps."""
+    """set_at and add_at: the value along the axes of x, written with positive steps."""
     x, v, *starts = node.inputs
     parts = spans(node.params["spec"], node.params["lengths"], tuple(starts))
     word = "set_region" if node.op.name == "set_at" else "add_region"

@@ -162,7 +162,7 @@ def _plain(batch: list, own: list) -> bool:
 
 
 def _matrix(scope, text, labels, batch, rows, columns, sizes) -> str:
-    """Return an operand as matrices [*batch, rows, columns], or as a vector without its own labels."""
+    """Return an operand as matrices [*batch, rows, columns], or as a vector."""
     text = _permuted(scope, text, list(labels), [*batch, *rows, *columns])
     if len(rows) == len(columns) == 1 or (not batch and len(rows) + len(columns) == 1):
         return text

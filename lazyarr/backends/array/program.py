@@ -1,7 +1,7 @@
 """Program: a graph as the source text of a Python function, one assignment per node.
 
-The text reads `def program(v0, v1): ...` with every argument explicit; unknown sizes arrive as a tuple
-of ints, `program(sizes, v0, v1)`. A scan's body is a function inside it. Nothing here recurses over
+The text reads `def program(v0, v1): ...` with every argument explicit; unknown sizes arrive as a
+tuple of ints, `program(sizes, v0, v1)`. A scan's body is a function inside it. Nothing recurses over
 nodes, so depth is no limit.
 """
 
@@ -18,6 +18,7 @@ from lazyarr.backends.array.text import INT32, Module, Scope
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.scalar import PRIMS, var
+from lazyarr.graph.shapes import Atom, Size
 from lazyarr.graph.traverse import Graph, toposort
 from lazyarr.graph.types import TupleType
 
@@ -74,7 +75,9 @@ def _text(scope: Scope, atoms: tuple, params: list[str], outputs: list[str]) -> 
     result = scope.tuple([*outputs, "e"] if scope.checked else outputs)
     lines = [*head, *scope.lines, f"return {result}"]
     params = ["sizes", *params] if atoms else params
-    return "\n".join([f"def program({', '.join(params)}):", *(f"    {t}" for t in lines), ""])
+    known = [f"# {k} = {v}, {d}" for (v, d), k in scope.module.constants.items()]
+    body = [f"    {text}" for text in lines]
+    return "\n".join([*known, f"def program({', '.join(params)}):", *body, ""])
 
 
 def _executed(source: str, names: dict[str, object]) -> Callable:
@@ -85,14 +88,32 @@ def _executed(source: str, names: dict[str, object]) -> Callable:
 
 
 def input_atoms(graph: Graph) -> tuple:
-    """Return the unknowns that stand alone in the shapes of the inputs, in order."""
-    found: dict[object, None] = {}
+    """Return the unknowns that the shapes of the inputs tell, in order."""
+    found: dict[Atom, None] = {}
     for v in graph.inputs:
         for size in v.type.shape:
-            atom = shapes.lone_atom(size)
-            if atom is not None:
-                found[atom] = None
+            form = linear_form(size)
+            if form is not None:
+                found[form[0]] = None
     return tuple(found)
+
+
+def linear_form(size: object) -> tuple[Atom, int, int] | None:
+    """Return (atom, factor, offset) of a size `factor * atom + offset`, else None.
+
+    >>> n = shapes.unknown("n")
+    >>> linear_form(2 * n + 1)
+    (n, 2, 1)
+    """
+    if not isinstance(size, Size):
+        return None
+    terms = dict(size.terms)
+    offset = terms.pop((), 0)
+    if len(terms) == 1:
+        ((mono, factor),) = terms.items()
+        if len(mono) == 1:
+            return mono[0], factor, offset
+    return None
 
 
 def _read(order: list[Variable], outputs: tuple) -> set[Variable]:
@@ -268,8 +289,8 @@ def _know_sizes(module: Module, v: Variable) -> None:
     """Give every unknown of a node a name."""
     types = v.type.types if isinstance(v.type, TupleType) else (v.type,)
     sizes = [s for t in types for s in t.shape]
-    sizes += [s for s in v.params.values() if isinstance(s, shapes.Size)]
-    sizes += [s for s in v.inputs if isinstance(s, shapes.Size)]
+    sizes += [s for s in v.params.values() if isinstance(s, Size)]
+    sizes += [s for s in v.inputs if isinstance(s, Size)]
     sizes += [s for p in v.params.values() if isinstance(p, tuple) for s in p]
     for s in sizes:
         for atom in shapes.atoms(s):

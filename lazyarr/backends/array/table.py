@@ -3,8 +3,8 @@
 A program is written in *words*, functions with one exact meaning (README.md lists them). Most words
 are functions of the Array API standard and are found in the namespace under their own name; a table
 holds only the words that differ there. A word may be given for one category of dtypes alone, as
-`sign_float` or `pow_int`, which is preferred where a program computes in that category. A *row* is a
-function for a whole op, `row(*operands, **params)`, and is preferred to the op's formula or kind.
+`sign_float` or `pow_int`, which is preferred where a program computes in that category. A *row* is
+a function for a whole op, `row(*operands, **params)`, preferred to the op's formula or kind.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """Writing a program: names, constants, sizes and literals of one function, and of those inside it.
 
-A `Module` holds what all functions of a program share: the globals they call, the constants, the sizes.
+A `Module` holds what all functions of a program share: the globals, the constants, the sizes.
 A `Scope` is the text of one function body, one assignment per node.
 """
 
@@ -154,7 +154,7 @@ class Scope:
     def arithmetic(
         self, word: str, args: list[tuple[str, np.dtype]], result: np.dtype, **params: object
     ) -> str:
-        """Return a call whose operands share a dtype (the last one's), through a wider where needed.
+        """Return a call whose operands share the last one's dtype, through a wider where needed.
 
         `args` are pairs of text and dtype; a boolean condition passes unchanged.
         """

@@ -80,8 +80,8 @@ def _float_words(xp: Any) -> dict[str, Callable]:
 
     def pow_complex(x, y):
         at_zero = xp.where(xp.real(y) > 0, 0, complex("nan+nanj"))
-        at_zero = xp.where(y == 0, 1, at_zero)
-        return xp.where(x == 0, at_zero, xp.pow(x, y))
+        out = xp.where(x == 0, at_zero, xp.pow(x, y))
+        return xp.where(y == 0, 1, out)
 
     return {
         "pow_complex": pow_complex,
@@ -114,7 +114,7 @@ def region_key(starts: tuple, lengths: tuple, steps: tuple) -> tuple:
 
 
 def python_scan(empty: Callable) -> Callable:
-    """Return the word `scan` of a namespace that computes at once; `empty(shape, dtype)` makes ys."""
+    """Return the word `scan` of a namespace that computes at once, with `empty(shape, dtype)`."""
 
     def scan(body, carry, xs, ys, length, reverse):
         stores = tuple(empty((length, *shape), dtype) for shape, dtype in ys)

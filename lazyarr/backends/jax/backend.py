@@ -6,9 +6,11 @@ from contextlib import AbstractContextManager
 import jax
 import numpy as np
 
-from lazyarr.backends.array.backend import ArrayBackend
+from lazyarr.backends.array.backend import ArrayBackend, writable
 from lazyarr.backends.array.program import Program
 from lazyarr.backends.jax.table import make_table
+
+LARGE = 1 << 17  # bytes from which a copy costs more than a view
 
 
 def _sixty_four() -> Callable[[], AbstractContextManager]:
@@ -39,7 +41,12 @@ class JaxBackend(ArrayBackend):
         return jax.device_put(np.array(array))
 
     def leave(self, value: jax.Array, owned: bool) -> np.ndarray:
-        """Return a copy, made when the value is ready: XLA may return an argument's memory."""
+        """Return the result when it is ready: a copy, or where it is large and owned its memory.
+
+        A result that may be an argument is not owned: JAX hands such arguments through.
+        """
+        if owned and value.nbytes > LARGE:
+            return writable(np.asarray(value))
         return np.array(value)
 
     def describe(self) -> dict:

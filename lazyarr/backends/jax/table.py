@@ -1,7 +1,7 @@
 """The words in which jax.numpy differs from the standard, or which it lacks.
 
-Programs are traced: a check does not end them but becomes an integer, and every gather is clamped, so
-that a failing check has no other effect. XLA on the CPU flushes subnormals.
+Programs are traced: a check does not end them but becomes an integer, and every gather is clamped,
+so that a failing check has no other effect. XLA on the CPU flushes subnormals.
 """
 
 import jax
@@ -81,6 +81,40 @@ def _add_region(x, v, starts, steps):
     return x.at[_grid(v, starts, steps)].add(v, mode="drop", unique_indices=True)
 
 
+# -- complex functions ----------------------------------------------------------------------------
+
+
+def _abs(x):
+    return jnp.hypot(x.real, x.imag)
+
+
+def _sqrt(x):
+    """The imaginary part has the sign of the operand's, also of -0 and beside NaN."""
+    out, im = jnp.sqrt(x), x.imag
+    real = jnp.where(jnp.isinf(im), jnp.inf, out.real)
+    return lax.complex(real, jnp.copysign(jnp.where(jnp.isinf(im), jnp.inf, out.imag), im))
+
+
+def _exp(x):
+    return jnp.where(x.real == -jnp.inf, jnp.zeros((), x.dtype), jnp.exp(x))
+
+
+def _asin(x):
+    out = jnp.asin(x)
+    return lax.complex(out.real, jnp.copysign(out.imag, x.imag))
+
+
+def _acos(x):
+    out = jnp.acos(x)
+    return lax.complex(out.real, jnp.copysign(out.imag, -x.imag))
+
+
+def _atan(x):
+    out = jnp.atan(x)
+    real = jnp.where(jnp.isnan(x.real), x.real, jnp.copysign(out.real, x.real))
+    return lax.complex(real, out.imag)
+
+
 # -- special functions ----------------------------------------------------------------------------
 
 
@@ -146,6 +180,12 @@ def make_table() -> Table:
         "arange": lambda n, dtype: lax.iota(dtype, n),
         "pow_int": _pow_int,
         "pow_uint": _pow_uint,
+        "abs_complex": _abs,
+        "sqrt_complex": _sqrt,
+        "exp_complex": _exp,
+        "asin_complex": _asin,
+        "acos_complex": _acos,
+        "atan_complex": _atan,
         "erf": special.erf,
         "erfc": special.erfc,
         "lgamma": special.gammaln,

@@ -5,17 +5,8 @@ from contextlib import AbstractContextManager
 import numpy as np
 import torch
 
-from lazyarr.backends.array.backend import ArrayBackend
+from lazyarr.backends.array.backend import ArrayBackend, writable
 from lazyarr.backends.torch.table import make_table
-
-
-class _Writable:
-    """Shows an array's memory as writable; programs never write their arguments."""
-
-    def __init__(self, array: np.ndarray):
-        self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "strides": array.strides}
-        self.__array_interface__["data"] = (array.__array_interface__["data"][0], False)
 
 
 class TorchBackend(ArrayBackend):
@@ -29,8 +20,8 @@ class TorchBackend(ArrayBackend):
 
     def enter(self, array: np.ndarray) -> torch.Tensor:
         """Return a tensor over the array's memory; what Torch cannot describe is copied."""
-        if not array.flags.writeable and array.size:
-            array = np.asarray(_Writable(array))
+        if not array.flags.writeable:
+            array = writable(array)  # programs never write their arguments
         try:
             return torch.from_numpy(array)
         except ValueError:  # negative strides, or strides between elements

@@ -1,7 +1,7 @@
-"""The words in which Torch differs from the standard, or which it lacks; raw names are the fastest.
+"""The words in which Torch differs from the standard or which it lacks; raw names are fastest.
 
-Torch has no arithmetic on uint16, uint32 and uint64: the first two compute in int64, the last on its
-bits as int64 where that is exact. Elements of all three move as signed integers of their width.
+Torch has no arithmetic on uint16, uint32 and uint64: the first two compute in int64, the last on
+its bits as int64 where that is exact. Elements of all three move as signed integers of their width.
 """
 
 import numpy as np
@@ -13,7 +13,8 @@ from lazyarr.backends.array.words import generic_words, python_scan, region_key
 DTYPES = {
     np.dtype(name if name != "bool" else bool): getattr(torch, name)
     for name in (
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+        "float32 float64 complex64 complex128"
     ).split()
 }
 WIDER = {np.dtype(f"uint{n}"): np.dtype("int64") for n in (16, 32, 64)}
@@ -51,11 +52,8 @@ def _one_by_one(function):
     return reduce
 
 
-def _extreme(function):
-    return lambda x, axis, keepdims: function(x, axis, keepdims)
-
-
-def _test(function):
+def _reduction(function):
+    """A reduction under the standard's names of its parameters."""
     return lambda x, axis, keepdims: function(x, axis, keepdims)
 
 
@@ -123,6 +121,15 @@ def _sign_float(x):
     return torch.where(torch.isnan(x), x, torch.sign(x))
 
 
+def _by_parts(function):
+    """A complex sum by parts: Torch's multiplies by 1 first, so that inf gives NaN."""
+
+    def run(x, y):
+        return torch.view_as_complex(function(torch.view_as_real(x), torch.view_as_real(y)))
+
+    return run
+
+
 def _trigamma(x):
     out = torch.where((x <= 0) & (x == torch.floor(x)), torch.inf, torch.special.zeta(2.0, x))
     return torch.where(torch.isinf(x), torch.where(x > 0, 0.0, torch.nan), out)
@@ -139,12 +146,13 @@ def _cholesky(x):
     return factor, info == 0
 
 
+# Torch's own functions of the standard's names.
 ELEMENTWISE = (
-    "acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil copysign cos cosh "
-    "digamma divide erf erfc exp expm1 floor floor_divide fmod hypot isfinite isinf isnan lgamma log log10 "
-    "log1p log2 maximum minimum multiply negative nextafter not_equal pow remainder round sign signbit sin "
-    "sinh sqrt subtract tan tanh trunc where abs real square reciprocal positive matmul einsum bitwise_left_shift "
-    "bitwise_right_shift"
+    "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_or "
+    "bitwise_right_shift bitwise_xor ceil copysign cos cosh digamma divide einsum erf erfc "
+    "exp expm1 floor floor_divide fmod hypot isfinite isinf isnan lgamma log log10 log1p log2 "
+    "matmul maximum minimum multiply negative nextafter positive pow real reciprocal "
+    "remainder round sign signbit sin sinh sqrt square subtract tan tanh trunc where "
 ).split()
 
 
@@ -160,6 +168,8 @@ def make_table() -> Table:
         "bitwise_invert": torch.bitwise_not,
         "sign_float": _sign_float,
         "sign_complex": torch.sgn,
+        "add_complex": _by_parts(torch.add),
+        "subtract_complex": _by_parts(torch.sub),
         "conj": torch.conj_physical,
         "trigamma": _trigamma,
         "asarray": lambda value, dtype: torch.tensor(value, dtype=dtype),
@@ -167,12 +177,12 @@ def make_table() -> Table:
         "bitcast": torch.Tensor.view,
         "sum": _sum,
         "prod": _one_by_one(torch.prod),
-        "max": _extreme(torch.amax),
-        "min": _extreme(torch.amin),
-        "all": _test(torch.all),
-        "any": _test(torch.any),
-        "argmax": _extreme(torch.argmax),
-        "argmin": _extreme(torch.argmin),
+        "max": _reduction(torch.amax),
+        "min": _reduction(torch.amin),
+        "all": _reduction(torch.all),
+        "any": _reduction(torch.any),
+        "argmax": _reduction(torch.argmax),
+        "argmin": _reduction(torch.argmin),
         "cumulative_sum": lambda x, axis, dtype: torch.cumsum(x, axis, dtype=dtype),
         "cumulative_prod": lambda x, axis, dtype: torch.cumprod(x, axis, dtype=dtype),
         "permute_dims": lambda x, axes: x.permute(axes),

@@ -1,11 +1,11 @@
-"""Reading and writing regions and elements, starts and indices known or not, against the interpreter."""
+"""Reading and writing regions and elements against the interpreter."""
 
 import numpy as np
 import pytest
 
 from lazyarr.graph.ops.indexing import getitem, update
 from lazyarr.graph.registry import op
-from tests.backends.array.family import FAMILY, agrees, expanded, backend, leaf, sizes
+from tests.backends.array.family import FAMILY, agrees, backend, expanded, leaf, sizes
 
 pytestmark = pytest.mark.backends
 S = slice
@@ -76,7 +76,11 @@ def test_take(name: str) -> None:
         getitem(x, (i, op.add(i, 1))),
         getitem(x, (S(None), i)),
     ]
-    arrays = [np.arange(12.0).reshape(3, 4), np.array([[0, 1], [-2, 1]], "int8"), np.array(1, "uint8")]
+    arrays = [
+        np.arange(12.0).reshape(3, 4),
+        np.array([[0, 1], [-2, 1]], "int8"),
+        np.array(1, "uint8"),
+    ]
     run = agrees(name, [x, i, s], outputs, arrays)
     assert run([arrays[0], np.array([[0, 0], [3, 0]], "int8"), arrays[2]])[1] != 0
 
@@ -130,7 +134,14 @@ def test_the_last_of_many_duplicates_wins(name: str) -> None:
 def test_sizes_of_windows(name: str) -> None:
     n = sizes("n")[0]
     x = leaf("float64", n)
-    keys = [S(None, -1), S(1, None), S(None, None, -1), S(None, None, 2), S(3, None, -1), S(-2, None)]
+    keys = [
+        S(None, -1),
+        S(1, None),
+        S(None, None, -1),
+        S(None, None, 2),
+        S(3, None, -1),
+        S(-2, None),
+    ]
     outputs = [getitem(x, key) for key in keys]
     outputs += [update(x, key, 0.0) for key in keys]
     run = agrees(name, [x], outputs, [np.arange(5.0)])

@@ -1,4 +1,4 @@
-"""Reductions, cumulative, movement, creation, contraction and library ops against the interpreter."""
+"""Every kind but elementwise and indexing against the interpreter."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,7 @@ NAN = np.array([[1.0, np.nan, -np.inf, 2.0], [3.0, 3.0, np.inf, -0.0], [np.nan, 
 def sums(x) -> list:
     found = []
     for name in ("sum", "prod", "all", "any"):
-        for axis in (None, 0, (0, 1), ()):
-            found.append(getattr(op, name)(x, axis=axis))
+        found += [getattr(op, name)(x, axis=axis) for axis in (None, 0, (0, 1), ())]
         found.append(getattr(op, name)(x, axis=1, keepdims=True))
     return found
 
@@ -121,7 +120,7 @@ def test_creation(name: str) -> None:
         op.tril(op.broadcast_to(x, (3, n))),
     ]
     run = agrees(name, [x, v], outputs, [np.arange(5.0), np.array(1.5, "float32")])
-    assert run.source.splitlines()[0].startswith("def program(sizes")
+    assert "def program(sizes, " in run.source
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "uint32", "complex64"])

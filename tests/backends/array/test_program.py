@@ -1,4 +1,4 @@
-"""The program text, arguments and results: straight lines, depth, memory, constants, loops, rows."""
+"""The program text, its arguments and results, loops, and backends of one's own."""
 
 import ast
 
@@ -26,8 +26,10 @@ pytestmark = pytest.mark.backends
 @pytest.mark.parametrize("name", FAMILY)
 def test_text_is_a_straight_line(name: str) -> None:
     x, y = leaf("float64", 3, 4), leaf("float64", 4)
-    run = agrees(name, [x, y], [op.expit(op.add(x, y)), op.var(x, axis=0)], [np.ones((3, 4)), np.ones(4)])
-    (function,) = ast.parse(run.source).body
+    run = agrees(
+        name, [x, y], [op.expit(op.add(x, y)), op.var(x, axis=0)], [np.ones((3, 4)), np.ones(4)]
+    )
+    function = ast.parse(run.source).body[0]
     assert isinstance(function, ast.FunctionDef)
     assert all(isinstance(s, ast.Assign | ast.Delete | ast.Return) for s in function.body)
     assert name in run.explain()
