@@ -1,8 +1,8 @@
 """Program: a graph as the source text of a Python function, one assignment per node.
 
 The text reads `def program(v0, v1): ...` with every argument explicit; unknown sizes arrive as a
-tuple of ints, `program(sizes, v0, v1)`. A scan's body is a function inside it. Nothing recurses over
-nodes, so depth is no limit.
+tuple of ints, `program(sizes, v0, v1)`. A scan's body is a function inside it. Nothing recurses
+over nodes, so depth is no limit.
 """
 
 from collections.abc import Callable

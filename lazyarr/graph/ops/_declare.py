@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from lazyarr.errors import AxisError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
-from lazyarr.graph.node import Variable, as_operand, constant, symbol
+from lazyarr.graph.node import Variable, as_operand, symbol
 from lazyarr.graph.op import NoGradient, Op, common_dtype
-from lazyarr.graph.registry import register
+from lazyarr.graph.registry import op, register
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.types import TensorType
 
@@ -20,14 +20,19 @@ def operands_of(*values: object) -> tuple:
     """Return values as operands, at least one of them a Variable."""
     out = tuple([as_operand(v) for v in values])
     if not any(v.__class__ is Variable for v in out):
-        out = (constant(out[0]), *out[1:])
+        out = (number(out[0]), *out[1:])
     return out
+
+
+def number(value: object) -> Variable:
+    """Return a Python number as a node of its own, which passes may fold (unlike data)."""
+    return op.full((), value)
 
 
 def variable_of(value: object) -> Variable:
     """Return a value as a Variable."""
     out = as_operand(value)
-    return out if out.__class__ is Variable else constant(out)
+    return out if out.__class__ is Variable else number(out)
 
 
 def axis_of(x: Variable, axis: object, extra: int = 0) -> int:

@@ -1,0 +1,128 @@
+"""Reductions of named nodes that skip NaN, as xarray does for floats.
+
+Skipping means: NaN is replaced by what leaves the reduction unchanged, means divide by the number of
+the others, and where nothing is left the answer is NaN (0 for sums, 1 for products).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lazyarr.graph import shapes
+from lazyarr.graph.node import Variable
+from lazyarr.graph.registry import op
+
+
+def isnull(x: Variable) -> Variable:
+    """Record where x is NaN; other dtypes than floats hold none."""
+    return op.isnan(x) if x.type.dtype.kind in "fc" else op.zeros_like(x, dtype=np.bool_)
+
+
+def notnull(x: Variable) -> Variable:
+    """Record where x is not NaN."""
+    return op.logical_not(isnull(x))
+
+
+def count(x: Variable, axis: tuple) -> Variable:
+    """Record the number of elements that are not NaN."""
+    return op.sum(op.astype(notnull(x), np.int64), axis=axis)
+
+
+def _filled(x: Variable, value: object) -> Variable:
+    return op.where(op.isnan(x), value, x)
+
+
+def _sum(x: Variable, axis: tuple, **_: object) -> Variable:
+    return op.sum(_filled(x, 0), axis=axis, dtype=x.type.dtype)
+
+
+def _prod(x: Variable, axis: tuple, **_: object) -> Variable:
+    return op.prod(_filled(x, 1), axis=axis, dtype=x.type.dtype)
+
+
+def _mean(x: Variable, axis: tuple, **_: object) -> Variable:
+    return op.divide(_sum(x, axis), op.astype(count(x, axis), x.type.dtype))
+
+
+def _var(x: Variable, axis: tuple, ddof: float = 0, **_: object) -> Variable:
+    """Two passes: squared differences from the mean of what is there."""
+    dtype = x.type.dtype
+    total = op.sum(_filled(op.square(op.subtract(x, _mean(x, axis))), 0), axis=_same(x, axis))
+    freedom = op.subtract(op.astype(count(x, axis), dtype), float(ddof))
+    return op.where(op.greater(freedom, 0), op.divide(total, freedom), np.nan)
+
+
+def _same(x: Variable, axis: tuple) -> tuple:
+    return tuple(x.type.dims[i] for i in axis)
+
+
+def _std(x: Variable, axis: tuple, ddof: float = 0, **_: object) -> Variable:
+    return op.sqrt(_var(x, axis, ddof))
+
+
+def _extreme(name: str, empty: float) -> Callable:
+    def run(x: Variable, axis: tuple, **_: object) -> Variable:
+        best = getattr(op, name)(_filled(x, empty), axis=axis)
+        return op.where(op.any(notnull(x), axis=axis), best, np.nan)
+
+    return run
+
+
+def _arg(name: str, empty: float) -> Callable:
+    return lambda x, axis, **_: getattr(op, name)(_filled(x, empty), axis=axis)
+
+
+SKIPPING: dict[str, Callable] = {
+    "sum": _sum,
+    "prod": _prod,
+    "mean": _mean,
+    "var": _var,
+    "std": _std,
+    "max": _extreme("max", -np.inf),
+    "min": _extreme("min", np.inf),
+    "argmax": _arg("argmax", -np.inf),
+    "argmin": _arg("argmin", np.inf),
+}
+
+
+def reduce(
+    name: str,
+    x: Variable,
+    axis: tuple,
+    skipna: bool,
+    min_count: int | None = None,
+    ddof: float | None = None,
+) -> Variable:
+    """Record a reduction over axes, skipping NaN of floats when asked.
+
+    `min_count`: NaN where fewer elements than that are there. `ddof`: what a variance takes off the
+    number of elements.
+    """
+    skips = skipna and x.type.dtype.kind in "fc" and name in SKIPPING
+    if skips:
+        out = SKIPPING[name](x, axis, **({} if ddof is None else {"ddof": ddof}))
+    elif ddof is not None:
+        out = getattr(op, name)(_floating(x), axis=axis, correction=float(ddof))
+    else:
+        out = getattr(op, name)(_floating(x) if name == "mean" else x, axis=axis)
+    if min_count is None or not (skips or min_count == 0):
+        return out
+    return op.where(op.greater_equal(count(x, axis), min_count), out, np.nan)
+
+
+def _floating(x: Variable) -> Variable:
+    return x if x.type.dtype.kind in "fc" else op.astype(x, np.float64)
+
+
+def cumulative(name: str, x: Variable, dims: Sequence[str], skipna: bool) -> Variable:
+    """Record running sums or products along dims, one dim after the other."""
+    if skipna and x.type.dtype.kind in "fc":
+        x = _filled(x, 0 if name == "cumulative_sum" else 1)
+    for dim in dims:
+        x = getattr(op, name)(x, axis=x.type.axis(dim))
+    return x
+
+
+def count_of(x: Variable, axis: tuple) -> object:
+    """Return the number of elements over axes as a plain or symbolic size."""
+    return shapes.product(x.shape[i] for i in axis)
