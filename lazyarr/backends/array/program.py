@@ -61,7 +61,7 @@ def write(graph: Graph, table: Table) -> Program:
         used=used,
         residents=tuple(a for _, a in module.residents.values()),
         checked=scope.checked,
-        owned=_owned(graph.outputs),
+        owned=_owned(graph.outputs, table),
         lines=source.count("\n"),
     )
 
@@ -91,7 +91,7 @@ def input_atoms(graph: Graph) -> tuple:
     """Return the unknowns that the shapes of the inputs tell, in order."""
     found: dict[Atom, None] = {}
     for v in graph.inputs:
-        for size in v.type.shape:
+        for size in getattr(v.type, "shape", ()):
             form = linear_form(size)
             if form is not None:
                 found[form[0]] = None
@@ -239,12 +239,17 @@ _BY_KIND: dict[str, Callable] = {
 # -- who owns a result ----------------------------------------------------------------------------
 
 
-def _owned(outputs: tuple) -> tuple[bool, ...]:
+def _owned(outputs: tuple, table: Table) -> tuple[bool, ...]:
     """Tell of each output whether its memory is its own in a namespace that computes at once."""
     seen: set[Variable] = set()
     found = []
     for v in outputs:
-        found.append(v not in seen and v.expr is not None and _allocates(v))
+        found.append(
+            v not in seen
+            and v.expr is not None
+            and v.op.name not in table.rows  # a row may return its operand
+            and _allocates(v)
+        )
         seen.add(v)
     return tuple(found)
 

@@ -113,6 +113,20 @@ def region_key(starts: tuple, lengths: tuple, steps: tuple) -> tuple:
     )
 
 
+def eager_absorb(multiply: Callable, total: Callable, slow: Callable) -> Callable:
+    """Return a row for `absorb` that looks for a NaN before it pays for what to do about one.
+
+    `total` sums an array: NaN when an element is, or when infinities cancel, which costs time only.
+    """
+
+    def absorb(g, d):
+        product = multiply(g, d)
+        found = total(product)
+        return slow(g, d, product) if found != found else product
+
+    return absorb
+
+
 def python_scan(empty: Callable) -> Callable:
     """Return the word `scan` of a namespace that computes at once, with `empty(shape, dtype)`."""
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lazyarr.backends.array.table import Table, raising_check
-from lazyarr.backends.array.words import generic_words, python_scan, region_key
+from lazyarr.backends.array.words import eager_absorb, generic_words, python_scan, region_key
 from lazyarr.graph import numeric
 from lazyarr.graph.registry import OPS
 
@@ -51,6 +51,10 @@ def _solve_triangular(a, b, lower, trans, unit):
     return OPS["solve_matrix"].reference(a, b, lower=lower, trans=trans, unit=unit)
 
 
+def _absorbed(g, d, product):
+    return np.where(np.isnan(product) & ((g == 0) | (d == 0)), np.zeros((), product.dtype), product)
+
+
 def make_table() -> Table:
     """Return NumPy's table."""
     words = {
@@ -80,4 +84,5 @@ def make_table() -> Table:
         "scan": python_scan(np.zeros),
         "check": raising_check(np.all),
     }
-    return Table(np, np.dtype, lambda value, dtype: dtype.type(value), words)
+    rows = {"absorb": eager_absorb(np.multiply, np.sum, _absorbed)}
+    return Table(np, np.dtype, lambda value, dtype: dtype.type(value), words, rows)

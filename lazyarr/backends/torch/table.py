@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lazyarr.backends.array.table import Table, Unsupported, raising_check
-from lazyarr.backends.array.words import generic_words, python_scan, region_key
+from lazyarr.backends.array.words import eager_absorb, generic_words, python_scan, region_key
 
 DTYPES = {
     np.dtype(name if name != "bool" else bool): getattr(torch, name)
@@ -130,6 +130,11 @@ def _by_parts(function):
     return run
 
 
+def _absorbed(g, d, product):
+    bad = torch.isnan(product) & ((g == 0) | (d == 0))
+    return torch.where(bad, torch.zeros((), dtype=product.dtype), product)
+
+
 def _trigamma(x):
     out = torch.where((x <= 0) & (x == torch.floor(x)), torch.inf, torch.special.zeta(2.0, x))
     return torch.where(torch.isinf(x), torch.where(x > 0, 0.0, torch.nan), out)
@@ -205,4 +210,5 @@ def make_table() -> Table:
         "scan": python_scan(lambda shape, dtype: torch.empty(shape, dtype=dtype)),
         "check": raising_check(lambda ok: bool(torch.all(ok))),
     }
-    return Table(torch, dtype_of, constant, words, wider=WIDER, movable=MOVABLE)
+    rows = {"absorb": eager_absorb(torch.mul, lambda x: x.sum().item(), _absorbed)}
+    return Table(torch, dtype_of, constant, words, rows, wider=WIDER, movable=MOVABLE)
