@@ -314,7 +314,8 @@ class Printer:
             for local, monoid in node.reductions:
                 clauses.setdefault(REDUCTIONS[monoid], []).append(atom(local))
             text = "".join(f" reduction({op}:{', '.join(v)})" for op, v in clauses.items())
-            lines.append(f"#pragma omp simd{text}")
+            lanes = f" simdlen({node.lanes})" if node.lanes else ""
+            lines.append(f"#pragma omp simd{lanes}{text}")
         lines.append(f"for (int64_t {i} = 0; {i} < {atom(node.extent)}; {i}++) {{")
         lines.extend(self.body(node.body, "  "))
         return [*lines, "}"]
@@ -355,7 +356,7 @@ def _extreme(sign: str) -> Callable:
     def text(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         a, b = args
         if dtype.kind == "f":
-            return f"({a} {sign}= {b}) | ({a} != {a}) ? {a} : {b}"
+            return f"{a} {sign}= {b} ? {a} : {a} != {a} ? {a} : {b}"
         return f"{a} {sign} {b} ? {a} : {b}"
 
     return text

@@ -104,7 +104,7 @@ def build_cumulative(scope: Scope, node: Variable) -> None:
     if node.params["include_initial"]:
         others, first = scope.axes([1 if d == axis else s for d, s in enumerate(shape)])
         start = scalar.const(scalar.identity(node.op.combine, node.dtype), node.dtype)
-        scope.emit(view, first, others, start, label=node.op.name)
+        scope.emit(view, first, others, start, label=node.op.name, disjoint=True)
         out[axis] = out[axis] + 1
     memo: dict = {}
     value = scalar.cast(scope.element(x, index, memo), node.dtype)
@@ -128,7 +128,7 @@ def build_concat(scope: Scope, node: Variable) -> None:
         memo: dict = {}
         value = scope.element(x, index, memo)
         out = (*index[:axis], index[axis] + offset, *index[axis + 1 :])
-        scope.emit(view, out, axes, value, memo, label="concat")
+        scope.emit(view, out, axes, value, memo, label="concat", disjoint=True)
         offset = offset + shape[axis]
 
 
@@ -140,14 +140,13 @@ def build_stack(scope: Scope, node: Variable) -> None:
         memo: dict = {}
         value = scope.element(x, index, memo)
         out = (*index[:axis], of(k), *index[axis:])
-        scope.emit(view, out, axes, value, memo, label="stack")
+        scope.emit(view, out, axes, value, memo, label="stack", disjoint=True)
 
 
 def _target_copy(scope: Scope, node: Variable) -> View:
     """Return the place of an updated array, holding the old one; in place where nobody sees it."""
     x = node.inputs[0]
-    own = x.op is not None and x.op.name in IN_PLACE and x in scope.roots
-    if own and scope.users[x] == 1 and x not in scope.graph.outputs and node not in scope.targets:
+    if scope.in_place(node) and scope.targets.get(node, scope.views[x]) is scope.views[x]:
         scope.views[node] = scope.views[x]
         return scope.views[x]
     view = scope.store(node)
@@ -375,7 +374,6 @@ def _carry_updates(scope: Scope, inner: Scope, body: Graph, carries: list) -> li
     return updates
 
 
-IN_PLACE = ("set_at", "add_at", "take_set", "take_add")
 BUILDERS = {
     "reduction": build_reduction,
     "cumulative": build_cumulative,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, flatten, of
+from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of
 from lazyarr.backends.loop.ir import (
     BOOL,
     INDEX_PRIMS,
@@ -27,13 +27,13 @@ from lazyarr.backends.loop.ir import (
     Update,
     constant,
 )
-from lazyarr.backends.loop.notation import Access, Buffer, Position
+from lazyarr.backends.loop.notation import Access, Buffer, Position, dynamics
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.graph import scalar
 from lazyarr.graph.scalar import PRIMS, Scalar
 from lazyarr.graph.shapes import Size
 
-TRUE = scalar.const(True, BOOL)
+GATHER_LANES = 4  # wider vectors gather more slowly
 
 
 class Scope:
@@ -47,6 +47,7 @@ class Scope:
         self.flags: dict[int, Scalar] = {}
         self.checked: set = set()
         self.vector = isinstance(loop, Loop) and loop.role == "vector"
+        self.gathers = False
 
 
 class Emitter:
@@ -60,6 +61,7 @@ class Emitter:
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
         self.homes: dict[Buffer, list[tuple]] = {}
+        self.logic: dict[Scalar, Scalar] = {}  # booleans made of booleans, and how
 
     # -- blocks -----------------------------------------------------------------------------------
 
@@ -88,9 +90,10 @@ class Emitter:
         if None in changed.values() or any(isinstance(n, For) for n in scope.body):
             kind = "serial"
         reductions = tuple(changed.items()) if kind == "simd" else ()
-        above.body.append(For(counter, count, kind, scope.body, reductions))
+        lanes = GATHER_LANES if scope.gathers else 0
+        above.body.append(For(counter, count, kind, scope.body, reductions, lanes))
         for code, flag in scope.flags.items():
-            above.body.append(Fail(flag, code))
+            above.body.append(Fail(self.let("ne", flag, constant(0)), code))
 
     def _loop(self, loop: Loop) -> None:
         for node in loop.starts:
@@ -184,7 +187,7 @@ class Emitter:
         if len(registers) == 1:
             self._here.body.append(Accumulate(registers[0], monoid, value))
             return
-        nan = self.let("ne", value, value)
+        nan = self.apply("cast", [self.let("ne", value, value)], registers[1].dtype)
         self._here.body.append(Accumulate(registers[0], f"raw{monoid}", value))
         self._here.body.append(Accumulate(registers[1], "or", nan))
 
@@ -219,7 +222,8 @@ class Emitter:
             for combo in self._combinations(kept):
                 registers = [self._register(start)]
                 if s.combine in ("max", "min") and dtype.kind == "f" and s.running is None:
-                    registers.append(self._register(scalar.const(False, BOOL)))
+                    flag = np.dtype(f"int{8 * dtype.itemsize}")  # as wide: one vector holds both
+                    registers.append(self._register(scalar.const(0, flag)))
                 self.registers[id(node), combo] = registers
         else:
             self._fill(node, inner, kept, start)
@@ -261,7 +265,8 @@ class Emitter:
                 value = self._frozen(registers[0])
                 if len(registers) == 2:
                     nan = scalar.const(float("nan"), value.dtype)
-                    value = self.let("select", self._frozen(registers[1]), nan, value)
+                    found = self.apply("cast", [self._frozen(registers[1])], BOOL)
+                    value = self.let("select", found, nan, value)
             self.store(s.target, value, {})
         self._settle(s.buffer)
 
@@ -338,6 +343,10 @@ class Emitter:
             return constant(INDEX_PRIMS[prim](*(a.args[0] for a in args)))
         if prim == "select" and (args[1] is args[2] or args[0].prim == "const"):
             return args[1] if args[0].prim != "const" or args[0].args[0] else args[2]
+        if prim == "select" and args[0] in self.logic:
+            return self._select(*args)
+        if prim == "cast" and args[0].dtype.kind == "b" and args[0].prim == "var":
+            return self.let("select", args[0], scalar.const(1, dtype), scalar.const(0, dtype))
         depth = 0
         for a in args:
             if a.prim == "var":
@@ -349,7 +358,19 @@ class Emitter:
         found = memo.get(value)
         if found is None:
             found = memo[value] = self._define(value, depth)
+            if dtype.kind == "b" and prim in ("and", "or", "not"):
+                self.logic[found] = value
         return found
+
+    def _select(self, test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
+        """Choose by one comparison after the other: C compilers vectorise no logic of booleans."""
+        value = self.logic[test]
+        if value.prim == "not":
+            return self.let("select", value.args[0], no, yes)
+        a, b = value.args
+        if value.prim == "and":
+            return self.let("select", a, self.let("select", b, yes, no), no)
+        return self.let("select", a, yes, self.let("select", b, yes, no))
 
     def _define(self, value: Scalar, depth: int) -> Scalar:
         out = scalar.var(Local(f"t{next(self.counter)}", depth), value.dtype)
@@ -406,10 +427,8 @@ class Emitter:
     def place(self, access: Access, memo: dict) -> tuple[tuple, Scalar]:
         """Return the resolved index of an access and the atom of its offset."""
         index = tuple(self.resolve(i, memo) for i in access.index)
-        dropped = self.drop.get(access.buffer, ())
-        kept = [d for d in range(len(index)) if d not in dropped]
-        shape = [access.shape[d] for d in kept]
-        return index, self.index(flatten([index[d] for d in kept], shape))
+        placed = Access(access.buffer, index, access.shape)
+        return index, self.index(placed.offset(self.drop.get(access.buffer, ())))
 
     def load(self, access: Access, memo: dict) -> Scalar:
         """Return the atom of an element: what this iteration stored there, or a read."""
@@ -426,6 +445,7 @@ class Emitter:
         if found is None:
             found = scalar.var(Local(f"t{next(self.counter)}", depth), buffer.dtype)
             scope.memo[buffer, offset] = found
+            scope.gathers |= any(dynamics((i,)) for i in access.index)
             scope.body.append(Load(found, buffer, offset))
         return found
 
@@ -458,18 +478,17 @@ class Emitter:
         """Fail with a code where a condition does not hold: at once, or after a vector loop."""
         if holds.prim == "const" and holds.args[0]:
             return
-        bad = self.apply("not", (holds,), BOOL)
-        depth = bad.args[0].depth if bad.prim == "var" else 0
+        depth = holds.args[0].depth if holds.prim == "var" else 0
         scope = self.scopes[depth]
-        if (bad, code) in scope.checked:
+        if (holds, code) in scope.checked:
             return
-        scope.checked.add((bad, code))
+        scope.checked.add((holds, code))
         if not scope.vector:
-            scope.body.append(Fail(bad, code))
+            scope.body.append(Fail(self.apply("not", (holds,), BOOL), code))
             return
         flag = scope.flags.get(code)
         if flag is None:
-            name = Local(f"a{next(self.counter)}", depth - 1, mutable=True)
-            flag = scope.flags[code] = scalar.var(name, BOOL)
-            self.scopes[depth - 1].body.append(Init(flag, scalar.const(False, BOOL)))
-        scope.body.append(Accumulate(flag, "or", bad))
+            flag = scalar.var(Local(f"a{next(self.counter)}", depth - 1, mutable=True), INT64)
+            scope.flags[code] = flag
+            self.scopes[depth - 1].body.append(Init(flag, constant(0)))
+        scope.body.append(Accumulate(flag, "or", self.let("select", holds, constant(0), constant(1))))

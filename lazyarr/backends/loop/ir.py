@@ -97,13 +97,17 @@ class Accumulate:
 
 @dataclass(slots=True)
 class For:
-    """Counter from 0 below extent; `kind` is "simd" or "serial"; simd lists its register reductions."""
+    """Counter from 0 below extent; `kind` is "simd" or "serial"; simd lists its register reductions.
+
+    `lanes` bounds the elements of a vector, 0 leaves it to the compiler.
+    """
 
     counter: Scalar
     extent: Scalar
     kind: str
     body: list
     reductions: tuple = ()
+    lanes: int = 0
 
 
 @dataclass(slots=True)

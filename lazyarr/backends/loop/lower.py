@@ -22,6 +22,9 @@ from lazyarr.graph.scalar import Scalar
 from lazyarr.graph.traverse import Graph
 
 
+UPDATES = ("set_at", "add_at", "take_set", "take_add")
+
+
 @dataclass(frozen=True)
 class View:
     """Where a stored value lies: a buffer seen in a shape, with leading indices fixed."""
@@ -227,9 +230,20 @@ class Scope:
             return False
         if key in self.targets:
             return False
-        shape = self.shape(node)
-        self.targets[key] = view.reshaped(shape)
+        own = view.reshaped(self.shape(node))
+        self.targets[key] = own
+        while node in self.roots and self.in_place(node):  # the whole chain of updates lives there
+            node = node.inputs[0]
+            self.targets[node] = own
         return True
+
+    def in_place(self, node: Variable) -> bool:
+        """Tell whether an update may overwrite its operand: an update of the same kind, used once."""
+        if node.op is None or node.op.name not in UPDATES:
+            return False
+        x = node.inputs[0]
+        own = x.op is not None and x.op.name in UPDATES and x in self.roots
+        return own and self.users[x] == 1 and x not in self.graph.outputs
 
 
 def copy_into(scope: Scope, node: Variable, view: View, label: str = "copy") -> None:

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lazyarr.backends.loop.affine import Affine, Axis, Dynamic
+from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, flatten
 from lazyarr.graph.scalar import Scalar
 
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for one array, C-contiguous; compared by identity.
+    """Memory for one array; compared by identity.
 
     `kind` is "input", "output", "temp" or "const" (baked `value`); `number` counts within inputs and
-    within outputs.
+    within outputs. Only a temporary may have an `order` other than C's.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Buffer:
     kind: str = "temp"
     number: int = 0
     value: np.ndarray | None = None
+    order: tuple[int, ...] | None = None  # dimensions from the outermost, None: C order
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -42,6 +43,12 @@ class Access:
     buffer: Buffer
     index: tuple[Affine, ...]
     shape: tuple
+
+    def offset(self, dropped: tuple[int, ...] = ()) -> Affine:
+        """Return the offset in elements, some dimensions of the buffer having no memory."""
+        order = self.buffer.order or range(len(self.index))
+        kept = [d for d in order if d not in dropped]
+        return flatten([self.index[d] for d in kept], [self.shape[d] for d in kept])
 
     def __repr__(self) -> str:
         return f"{self.buffer.name}[{', '.join(map(str, self.index))}]"
@@ -62,7 +69,8 @@ class Statement:
     """`target (combine)= value` for all axes.
 
     `combine` is None for a plain store. With reduced axes the element starts at the identity of the
-    monoid; without, it is combined with what is there (`update`), as scatters do. `running` is the axis
+    monoid; without, it is combined with what is there (`update`), as scatters do. `disjoint` says that
+    the other statements on the buffer write other elements. `running` is the axis
     of a cumulative statement: values are stored while combining along it. `argument` is the position that
     argmax and argmin keep instead of the value.
     """
@@ -74,6 +82,7 @@ class Statement:
     combine: str | None = None
     running: Axis | None = None
     argument: Scalar | None = None
+    disjoint: bool = False
     checks: tuple[tuple[Scalar, int], ...] = ()
     label: str = ""
     nodes: tuple = ()  # graph nodes computed inline

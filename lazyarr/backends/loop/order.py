@@ -7,13 +7,14 @@ one are unrolled, so that a loop over observations holds the 3 or 5 steps inside
 
 from dataclasses import dataclass
 
-from lazyarr.backends.loop.affine import Affine, Axis, flatten
-from lazyarr.backends.loop.notation import Statement, accesses, dynamics
+from lazyarr.backends.loop.affine import Affine, Axis
+from lazyarr.backends.loop.notation import Buffer, Repeat, Routine, Statement, accesses, dynamics
 from lazyarr.graph.scalar import PRIMS, Scalar
 
 HINT = 256  # stands for the extent of a symbolic axis
 SHORT = 8  # longest axis unrolled
 MOST_UNROLLED = 32  # copies of the body
+GOOD_STEPS = (-1, 0, 1, 2, 3, 4, 8)  # between elements that one vector holds
 ALONE = 4  # longest static axis that is unrolled when it is the only one
 
 
@@ -44,8 +45,43 @@ def order_of(s: Statement) -> Order:
             copies *= axis.extent
     left = [a for a in s.axes if a not in unrolled]
     loops = arrange(s, left, serial)
-    role = "serial" if loops and loops[-1] in serial else "vector"
+    role = "vector"
+    if loops and loops[-1] in serial:
+        role = "serial"
+    elif loops and is_strided(s, loops[-1]):
+        role = "strided"
     return Order(tuple(loops), tuple(unrolled), role, ops * copies)
+
+
+def is_strided(s: Statement, axis: Axis) -> bool:
+    """Tell whether a statement walks memory along an axis by steps that no vector unit likes."""
+    offsets = [a.offset() for a in (*accesses(*s.expressions()), s.target)]
+    return any(o.coefficient(axis) not in GOOD_STEPS for o in offsets)
+
+
+def choose_layouts(steps: list) -> None:
+    """Let temporaries keep their short static dimensions outside: they are unrolled, not walked."""
+    whole: set[Buffer] = set()
+    seen: dict[Buffer, None] = {}
+    stack = list(steps)
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Repeat):
+            stack.extend([*step.body, *step.updates])
+        elif isinstance(step, Routine):
+            whole.update((step.buffer, *step.operands))
+        else:
+            for a in (*accesses(*step.expressions()), step.target):
+                seen[a.buffer] = None
+                if a.shape != a.buffer.shape:
+                    whole.add(a.buffer)
+    for b in seen:
+        if b.kind != "temp" or b in whole:
+            continue
+        short = [d for d, s in enumerate(b.shape) if isinstance(s, int) and s <= SHORT]
+        long = [d for d in range(len(b.shape)) if d not in short]
+        if long and short:
+            b.order = (*short, *long)
 
 
 def is_short(axis: Axis) -> bool:
@@ -98,8 +134,8 @@ def arrange(s: Statement, axes: list[Axis], serial: set[Axis]) -> list[Axis]:
     """Return axes from the outermost to the vector axis."""
     if len(axes) < 2:
         return axes
-    reads = [flatten(a.index, a.shape) for a in accesses(*s.expressions())]
-    store = flatten(s.target.index, s.target.shape)
+    reads = [a.offset() for a in accesses(*s.expressions())]
+    store = s.target.offset()
     if serial & set(axes):
         return arrange_scatter(axes, serial, store)
     vector = max(axes, key=lambda a: (vote(a, axes, [*reads, store]), axes.index(a)))

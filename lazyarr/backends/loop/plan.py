@@ -11,7 +11,7 @@ from lazyarr.backends.loop.emit import Emitter
 from lazyarr.backends.loop.ir import For, Function, Invoke, Let, Load, Store, Update, walk
 from lazyarr.backends.loop.lower import Program
 from lazyarr.backends.loop.notation import Buffer
-from lazyarr.backends.loop.order import count_ops
+from lazyarr.backends.loop.order import choose_layouts, count_ops
 from lazyarr.backends.loop.roots import SHARE_COST
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed, Scheduler, placements, shared_dims
 from lazyarr.graph import shapes
@@ -122,6 +122,7 @@ def _scheduled(graph: Graph) -> tuple[Program, list]:
     forced: set[Variable] = set()
     for _ in range(ROUNDS):
         program = lower(graph, forced)
+        choose_layouts(program.steps)
         block = Scheduler(program.steps).run()
         more = _repeated(program, block) - forced
         if not more:
@@ -200,7 +201,7 @@ def _describe(items: Iterable, indent: str):
 
 
 def _written_often(block: list) -> set[Buffer]:
-    """Return the buffers that more than one statement writes."""
+    """Return the buffers of which an element may be written by more than one statement."""
     count: dict[Buffer, int] = {}
     stack = list(block)
     while stack:
@@ -210,8 +211,9 @@ def _written_often(block: list) -> set[Buffer]:
         elif isinstance(item, Cycle):
             stack.extend([*item.body, *item.updates])
         else:
+            free = isinstance(item, Placed) and item.statement.disjoint
             buffer = item.statement.buffer if isinstance(item, Placed) else item.routine.buffer
-            count[buffer] = count.get(buffer, 0) + 1
+            count[buffer] = count.get(buffer, 0) + (not free)
     return {b for b, n in count.items() if n > 1}
 
 

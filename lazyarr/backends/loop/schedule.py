@@ -166,8 +166,9 @@ def dependencies(steps: Sequence) -> list[set[int]]:
     out: list[set[int]] = []
     for k, step in enumerate(steps):
         targets = writes(step)
+        free = isinstance(step, Statement) and step.disjoint
         need: set[int] = set()
-        for buffer in reads(step) | targets:
+        for buffer in reads(step) | (set() if free else targets):
             need.update(writers.get(buffer, ()))
         out.append(need)
         for buffer in targets:
