@@ -183,6 +183,7 @@ def _direction(labels: np.ndarray) -> int:
 
 
 def _shown(labels: np.ndarray, most: int = 6) -> str:
+    labels = labels.ravel()
     texts = [str(v) if labels.dtype.kind in "mM" else repr(v) for v in _elements(labels[:most])]
     return ", ".join(texts) + (f", ... ({len(labels)} labels)" if len(labels) > most else "")
 
@@ -206,7 +207,9 @@ class Coord:
 
     __slots__ = ("dims", "values", "index", "attrs")
 
-    def __init__(self, dims: tuple, values: object, index: Index | None = None, attrs: dict | None = None):
+    def __init__(
+        self, dims: tuple, values: object, index: Index | None = None, attrs: dict | None = None
+    ):
         self.dims, self.index, self.attrs = dims, index, dict(attrs or {})
         self.values = index.labels if index is not None else values
 
@@ -216,6 +219,32 @@ class Coord:
         if dims == (name,):
             return cls(dims, None, values if isinstance(values, Index) else Index(values), attrs)
         return cls(dims, values if hasattr(values, "_v") else _frozen(values), None, attrs)
+
+    def __reduce__(self):
+        return Coord, (self.dims, self.values, self.index, self.attrs)
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple:
+        """The sizes of the values."""
+        return tuple(np.shape(self.values))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    def __repr__(self) -> str:
+        shown = (
+            f" {_shown(self.values)}" if isinstance(self.values, np.ndarray) and self.dims else ""
+        )
+        shown = shown or f" {self.values}"
+        return f"<Coord ({', '.join(self.dims)}) {self.values.dtype}{shown}>"
 
     @property
     def key(self) -> object:
@@ -274,6 +303,9 @@ class Coords(Mapping):
         if not isinstance(other, Coords) or set(self) != set(other):
             return False
         return all(c.equals(other[k]) for k, c in self._items.items())
+
+    def __reduce__(self):
+        return Coords, (self._items,)
 
     def __repr__(self) -> str:
         return f"Coords({', '.join(f'{k} {c.dims}' for k, c in self._items.items())})"

@@ -183,7 +183,9 @@ class SizeCheck:
         """Raise DimError when the sizes differ under an assignment of unknown sizes."""
         a, b = (shapes.evaluate(s, env) for s in self.sizes)
         if a != b:
-            first, second = (f"{_label(v)} has {n}" for v, n in zip(self.producers, (a, b), strict=True))
+            first, second = (
+                f"{_label(v)} has {n}" for v, n in zip(self.producers, (a, b), strict=True)
+            )
             raise DimError(f"dimension {self.dim!r} has two sizes: {first}, {second}.")
 
 
@@ -202,7 +204,9 @@ def size_checks(outputs: Sequence[Variable]) -> list[SizeCheck]:
         if v.expr is None or not (v.op.kind in JOINED or v.op.name == "concat"):
             continue
         seen: dict[str, tuple] = {}
-        joined = v.type.dims[v.params["axis"]] if v.op.name == "concat" and is_named(v.type) else None
+        joined = (
+            v.type.dims[v.params["axis"]] if v.op.name == "concat" and is_named(v.type) else None
+        )
         for x in v.inputs:
             if x.__class__ is not Variable or not is_named(x.type):
                 continue

@@ -70,7 +70,9 @@ def stack_new(arrays: Sequence[Variable], dim: str) -> Variable:
     """Record arrays side by side along a new first dim, broadcast to all their dims."""
     sizes = joined_sizes(tuple(v.type for v in arrays))
     if dim in sizes:
-        raise DimError(f"stack needs a new dimension, {dim!r} is one of {tuple(sizes)}; use concat.")
+        raise DimError(
+            f"stack needs a new dimension, {dim!r} is one of {tuple(sizes)}; use concat."
+        )
     wide = [unnamed(broadcast(v, sizes)) for v in arrays]
     return op.with_dims(op.stack(wide, axis=0), (dim, *sizes))
 
@@ -109,14 +111,14 @@ def diff(x: Variable, dim: str, n: int) -> Variable:
     return x
 
 
-_NAN_DTYPES = {
-    **dict.fromkeys((dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16), dtypes.float32)
-}
+_SMALL = (dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16)
 
 
 def nan_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype that holds a dtype's values and NaN; it depends on nothing else."""
-    return dtype if dtype.kind in "fc" else _NAN_DTYPES.get(dtype, dtypes.float64)
+    if dtype.kind in "fc":
+        return dtype
+    return dtypes.float32 if dtype in _SMALL else dtypes.float64
 
 
 def dot(arrays: Sequence[Variable], over: Sequence[str] | None) -> Variable:

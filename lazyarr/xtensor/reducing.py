@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.registry import op
 
@@ -121,8 +120,3 @@ def cumulative(name: str, x: Variable, dims: Sequence[str], skipna: bool) -> Var
     for dim in dims:
         x = getattr(op, name)(x, axis=x.type.axis(dim))
     return x
-
-
-def count_of(x: Variable, axis: tuple) -> object:
-    """Return the number of elements over axes as a plain or symbolic size."""
-    return shapes.product(x.shape[i] for i in axis)

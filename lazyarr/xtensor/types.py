@@ -88,7 +88,9 @@ class XTensorType(TensorType):
         """Return the type of an op's result, by the rule of the op's kind."""
         return INFER[op.kind](op, types, params)  # type: ignore[attr-defined]
 
-    def filter(self, value: object, strict: bool = False, allow_downcast: bool = False) -> np.ndarray:
+    def filter(
+        self, value: object, strict: bool = False, allow_downcast: bool = False
+    ) -> np.ndarray:
         """Return the value as an ndarray in this order of dims; a labelled value is transposed."""
         dims = getattr(value, "dims", None)
         if dims is not None and not isinstance(value, np.ndarray):

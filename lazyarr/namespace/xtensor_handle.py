@@ -1,0 +1,200 @@
+"""Handle: what an XTensor holds, what it tells without computing, and how it computes.
+
+A node of named type stands in the graph; coordinates, name and attrs are beside it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lazyarr.errors import ArgumentError, ConcretizationError
+from lazyarr.graph.node import Variable, data
+from lazyarr.graph.traverse import leaves
+from lazyarr.namespace import xtensor_text
+from lazyarr.namespace.array import Array, concrete
+from lazyarr.namespace.xtensor_data import named_node
+from lazyarr.xtensor.coords import EMPTY, Coords, Index, make_coords
+from lazyarr.xtensor.naming import unnamed
+
+
+class Handle:
+    """A named node with its coordinates, name and attributes; `XTensor` adds the operations."""
+
+    __slots__ = ("_v", "_coords", "_name", "_attrs", "__weakref__")
+    __array_priority__ = 2000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: object, dims=None, coords=None, name=None, attrs=None):
+        self._v, own = named_node(data, dims)
+        given = make_coords(coords, self.dims, self.sizes) if coords else EMPTY
+        self._coords = own.coords.assign(given) if coords else own.coords
+        self._name = own.name if name is None else name
+        self._attrs = dict(attrs) if attrs is not None else own.attrs
+
+    @classmethod
+    def _of(cls, variable: Variable, coords: Coords | None, name=None, attrs=None) -> "Handle":
+        """Return the handle of a named node."""
+        self = object.__new__(cls)
+        self._v, self._name, self._attrs = variable, name, attrs
+        self._coords = EMPTY if coords is None else coords
+        return self
+
+    def _like(self, variable: Variable, coords: Coords | None = None) -> "Handle":
+        """Return a result of this array alone: its name, attrs, and the coordinates that remain."""
+        if coords is None:
+            coords = self._coords.within(variable.type.dims)
+        return self._of(variable, coords, self._name, self._attrs)
+
+    def _with_value(self, value: np.ndarray) -> "Handle":
+        """Return the same labels around a computed array."""
+        return self._like(data(value, self._v.type.with_shape(value.shape)), self._coords)
+
+    # -- attributes -------------------------------------------------------------------------------
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions."""
+        return self._v.type.dims
+
+    @property
+    def sizes(self) -> dict:
+        """The size of each dimension; unknown ones are symbols that count as integer operands."""
+        return self._v.type.sizes
+
+    @property
+    def shape(self) -> tuple:
+        """The sizes in order: ints, and None where a symbol leaves one unknown (see `sizes`)."""
+        return tuple(s if s.__class__ is int else None for s in self._v.type.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._v.type.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements."""
+        return self._v.type.dtype
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, None when a size is unknown."""
+        return None if None in self.shape else int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int | None:
+        """The bytes of the elements, None when a size is unknown."""
+        return None if self.size is None else self.size * self.dtype.itemsize
+
+    @property
+    def coords(self) -> Coords:
+        """The coordinates by name."""
+        return self._coords
+
+    @property
+    def indexes(self) -> dict[str, Index]:
+        """The labels of each dimension that has some."""
+        return {k: c.index for k, c in self._coords.items() if c.index is not None}
+
+    @property
+    def name(self) -> str | None:
+        """The name of the array."""
+        return self._name
+
+    @property
+    def attrs(self) -> dict:
+        """What the array is annotated with (a copy)."""
+        return dict(self._attrs or {})
+
+    @property
+    def data(self) -> Array:
+        """The positional lazy array, its axes in the order of `dims`."""
+        return Array(unnamed(self._v))
+
+    tensor = data
+
+    @property
+    def values(self) -> np.ndarray:
+        """The computed elements."""
+        return np.array(concrete(self._v, "values"))
+
+    def get_axis_num(self, dim: str) -> int:
+        """Return the position of a dimension."""
+        return self._v.type.axis(dim)
+
+    # -- computing --------------------------------------------------------------------------------
+
+    def to_xarray(self):
+        """Compute, and return an xr.DataArray with the same dims, coords, name and attrs."""
+        import xarray as xr
+
+        coords = {k: (c.dims, np.asarray(c.values), c.attrs) for k, c in self._coords.items()}
+        return xr.DataArray(self.values, coords, self.dims, self._name, self.attrs)
+
+    def compute(self):
+        """Compute, and return an xr.DataArray, or an XTensor where xarray is not installed."""
+        out = self._with_value(self.values)
+        try:
+            return out.to_xarray()
+        except ImportError:
+            return out
+
+    def _item(self, what: str) -> np.ndarray:
+        if self.size != 1:
+            raise ArgumentError(f"{what} needs one element, the array has sizes {self.sizes}.")
+        return concrete(self._v, what).reshape(())
+
+    def item(self):
+        """Return the only element as a Python number."""
+        return self._item("item()").item()
+
+    def __bool__(self) -> bool:
+        return bool(self._item("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._item("int()"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise ArgumentError(f"only integer arrays can be an index, this is {self.dtype}.")
+        return int(self._item("operator.index()"))
+
+    def __float__(self) -> float:
+        return float(self._item("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex()"))
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return np.array(concrete(self._v, "conversion to NumPy"), dtype=dtype)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise ArgumentError("len() of an array without dims.")
+        if self.shape[0] is None:
+            raise ConcretizationError(f"the size of {self.dims[0]!r} is not known while recording.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Handle"]:
+        return (self[i] for i in range(len(self)))
+
+    def __copy__(self) -> "Handle":
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict) -> "Handle":
+        return self.copy()
+
+    def __reduce__(self):
+        out = self
+        if not any(v.is_symbol for v in leaves([self._v])):
+            out = self._with_value(self.values)
+        return type(self)._of, (out._v, out._coords, out._name, out._attrs)
+
+    def __repr__(self) -> str:
+        return xtensor_text.text(self)
+
+    def _repr_html_(self) -> str:
+        return xtensor_text.html(self)
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if not n.startswith("_abc")]
