@@ -10,6 +10,7 @@ import numpy as np
 
 from lazyarr.backends.array.program import Program, linear_form, supported, write
 from lazyarr.backends.array.table import CheckFailed, Table
+from lazyarr.backends.base import get_backend
 from lazyarr.errors import GraphError, ShapeError
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import operand_types
@@ -98,14 +99,14 @@ class ArrayExecutable:
     """A program that takes and returns NumPy arrays."""
 
     def __init__(self, backend: ArrayBackend, graph: Graph, program: Program):
-        self._backend, self._program = backend, program
+        self._backend, self._graph, self._program = backend, graph, program
+        self._bound: dict[int, np.ndarray] = {}
         self.source = program.source
         self._call = backend.prepare(program)
         self._live = [(k, i) for k, i in enumerate(program.used)]
         with backend.context():
             held = [backend.resident(a) for a in program.residents]
         self._args: list = [None] * len(program.used) + held
-        self._shapes: dict[int, tuple] = {}  # of bound arguments
         self._places = [_place(graph, atom) for atom in program.atoms]
         self._checks = _further_places(graph, program.atoms)
 
@@ -114,7 +115,7 @@ class ArrayExecutable:
 
         The array must not change any more.
         """
-        self._shapes[index] = np.shape(array)
+        self._bound[index] = array
         for k, i in list(self._live):
             if i == index:
                 with self._backend.context():
@@ -162,7 +163,11 @@ class ArrayExecutable:
         return found
 
     def _shape(self, arrays: Sequence, i: int) -> tuple:
-        return self._shapes[i] if i in self._shapes else arrays[i].shape
+        return (self._bound[i] if i in self._bound else arrays[i]).shape
+
+    def __reduce__(self):
+        """Pickle as the graph, which is compiled again where it is loaded."""
+        return revive, (self._backend.name, self._graph, self._bound)
 
     def explain(self) -> str:
         """Say what was generated."""
@@ -170,6 +175,14 @@ class ArrayExecutable:
         held = f", {len(p.residents)} resident arrays" if p.residents else ""
         sizes = f", {len(p.atoms)} unknown sizes" if p.atoms else ""
         return f"{self._backend.name}: one program of {p.lines} lines{sizes}{held}"
+
+
+def revive(name: str, graph: Graph, bound: dict[int, np.ndarray]) -> ArrayExecutable:
+    """Compile the graph of a pickled executable and bind its arguments again."""
+    run = get_backend(name).compile(graph)
+    for index, array in bound.items():
+        run.bind(index, array)
+    return run
 
 
 def _place(graph: Graph, atom: Atom) -> tuple[int, int, int, int]:

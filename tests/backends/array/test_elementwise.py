@@ -104,3 +104,16 @@ def test_wrapped_indices_are_checked(name: str) -> None:
     assert run([np.array([0, 1, -6])]) == ([], 1)
     assert run([np.array([0, 5, 0])])[1] == 1
     assert run([np.array([0, 0, 0])])[1] == 0
+
+
+EDGES = [-np.inf, -1.5, -0.0, 0.0, 2.0, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_complex_branch_cuts_and_infinities(name: str) -> None:
+    values = [complex(a, b) for a in EDGES for b in EDGES]
+    x, y = (leaf("complex128", len(values), len(values)) for _ in range(2))
+    unary = ["abs", "sqrt", "exp", "log", "sin", "cosh", "tanh", "asin", "acos", "atan", "negative"]
+    outputs = [getattr(op, f)(x) for f in unary]
+    outputs += [op.add(x, y), op.subtract(x, y), op.equal(x, y), op.pow(x, 0)]
+    agrees(name, [x, y], outputs, pairs(values, "complex128"))

@@ -114,11 +114,11 @@ def test_nothing_is_scattered(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILY)
-def test_the_last_of_many_duplicates_wins(name: str) -> None:
+def test_many_duplicates(name: str) -> None:
     n = 200_000
     x, i, v = leaf("float64", 100), leaf("int64", n), leaf("float64", n)
     index = np.random.default_rng(2).integers(0, 100, n)
-    outputs = [op.take_set(x, i, v, axis=0)]
+    outputs = [op.take_set(x, i, v, axis=0), op.take_add(x, i, v, axis=0)]
     if name == "torch":
         torch = pytest.importorskip("torch")
         before = torch.get_num_threads()

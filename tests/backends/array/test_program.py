@@ -1,10 +1,13 @@
 """The program text, its arguments and results, loops, and backends of one's own."""
 
 import ast
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from lazyarr.backends import base
 from lazyarr.backends.array.backend import ArrayBackend
 from lazyarr.backends.numpy.table import make_table
 from lazyarr.graph.node import data
@@ -78,15 +81,50 @@ def test_constants_stay(name: str) -> None:
     np.testing.assert_array_equal(run([np.ones(3), None])[0][1], [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("size", [1000, 100_000])
 @pytest.mark.parametrize("name", FAMILY)
-def test_results_do_not_change_later(name: str) -> None:
-    x = leaf("float64", 1000)
-    run = backend(name).compile(Graph([x], [op.multiply(x, 2.0)]))
-    array = np.ones(1000)
-    first = run([array])[0][0]
+def test_results_do_not_change_later(name: str, size: int) -> None:
+    x = leaf("float64", size)
+    y = op.multiply(x, 2.0)
+    run = backend(name).compile(Graph([x], [y, op.multiply(2.0, x), op.flip(x), y]))
+    array = np.ones(size)
+    first = run([array])[0]
     array[:] = 5.0
-    second = run([array])[0][0]
-    assert (first == 2.0).all() and (second == 10.0).all()
+    second = run([array])[0]
+    for got in first:
+        got += 1.0
+    assert [a[-1] for a in first] == [3.0, 3.0, 2.0, 3.0]
+    assert [a[0] for a in second] == [10.0, 10.0, 5.0, 10.0]
+
+
+def test_jax_stays_in_the_users_precision() -> None:
+    jax = pytest.importorskip("jax")
+    x = leaf("float64", 3)
+    before = jax.config.jax_enable_x64
+    run = backend("jax").compile(Graph([x], [op.add(x, 1.0)]))
+    assert run([np.zeros(3)])[0][0].dtype == np.float64
+    assert jax.config.jax_enable_x64 == before
+    assert jax.numpy.ones(2).dtype == ("float64" if before else "float32")
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_many_threads_call(name: str) -> None:
+    x = leaf("float64", 50)
+    run = backend(name).compile(Graph([x], [op.sum(op.exp(x))]))
+    arrays = [np.full(50, 0.1 * k) for k in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda a: float(run([a])[0][0]), arrays * 5))
+    np.testing.assert_allclose(found, [50 * np.exp(0.1 * k) for k in range(8)] * 5)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_pickled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(base._registered, "numpy", lambda: backend("numpy"))
+    x, y = leaf("float64", 3), leaf("float64", 3)
+    run = backend(name).compile(Graph([x, y], [op.add(x, y)]))
+    run.bind(1, np.arange(3.0))
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(again([np.ones(3), None])[0][0], [1.0, 2.0, 3.0])
 
 
 def loop(length: object, reverse: bool, xs, init, scale):
