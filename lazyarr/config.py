@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 from lazyarr.errors import ArgumentError, near_match
 
-BACKENDS = ("auto", "interpret", "c", "numba", "jax", "torch")
+BACKENDS = ("auto", "interpret", "c", "numba", "jax", "torch", "numpy")
 TIERS = ("auto", "interpret", "compile")
 JOINS = ("exact", "inner", "outer", "left", "right", "override")
 

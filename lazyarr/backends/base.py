@@ -48,6 +48,7 @@ _BUILT_IN = {
     "c": ("lazyarr.backends.c.backend", "CBackend", None, "cc"),
     "numba": ("lazyarr.backends.numba.backend", "NumbaBackend", "numba", "numba"),
     "jax": ("lazyarr.backends.jax.backend", "JaxBackend", "jax", "jax"),
+    "numpy": ("lazyarr.backends.numpy.backend", "NumpyBackend", None, None),
     "torch": ("lazyarr.backends.torch.backend", "TorchBackend", "torch", "torch"),
 }
 _registered: dict[str, Callable[[], Backend]] = {}

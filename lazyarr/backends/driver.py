@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lazyarr.backends import base, sizes
+from lazyarr.backends import base, sizes, stats
 from lazyarr.backends.base import Backend, Executable
 from lazyarr.backends.constants import hoist
 from lazyarr.backends.interpret import InterpretBackend
@@ -20,7 +20,7 @@ from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
 from lazyarr.graph import shapes
 from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
-from lazyarr.graph.node import UNSET, Variable, set_evaluator
+from lazyarr.graph.node import Variable
 from lazyarr.graph.traverse import Graph
 from lazyarr.passes import pipeline
 from lazyarr.xtensor.lower import lower_named, size_checks
@@ -49,7 +49,7 @@ class Variant:
     """A program for one pattern of sizes."""
 
     graph: Graph
-    equations: list
+    sizes: sizes.Specialised
     constants: list[np.ndarray]
     steps: list[Step]
     slots: int
@@ -57,12 +57,24 @@ class Variant:
     seconds: float = 0.0
     report: str = ""
 
+    def __post_init__(self) -> None:
+        """Let a program of one step keep its constants, where it can."""
+        one = len(self.steps) == 1 and self.steps[0].run is not None
+        self.direct = self.steps[0].run if one else None
+        self.passed: list = list(self.constants)
+        bind = getattr(self.direct, "bind", None)
+        if bind is not None:
+            first = len(self.graph.inputs) - len(self.constants)
+            for i, value in enumerate(self.constants):
+                bind(first + i, value)
+                self.passed[i] = None
+
     def __call__(self, arrays: Sequence) -> list[np.ndarray]:
         """Run all steps; a failing check raises what the interpreter raises."""
+        if self.direct is not None:
+            out, code = self.direct([*arrays, *self.passed])
+            return self.failed([*arrays, *self.constants]) if code else out
         given = [*arrays, *self.constants]
-        if len(self.steps) == 1 and self.steps[0].run is not None:
-            out, code = self.steps[0].run(given)
-            return self.failed(given) if code else out
         store: list = [*given, *[None] * (self.slots - len(given))]
         for step in self.steps:
             values = [store[i] for i in step.slots_in]
@@ -125,7 +137,7 @@ class Program:
         for check in self.named_sizes:
             check.verify(env)
         variant = self.variant(sizes.pattern_of(self.atoms, self.tests, env))
-        for equation in variant.equations:
+        for equation in variant.sizes.equations:
             equation.verify(env)
         return variant(arrays)
 
@@ -138,11 +150,11 @@ class Program:
         make = getattr(variant.steps[0].run, "launcher", None) if variant.steps else None
         if make is None or len(variant.steps) != 1 or self.tests or self.named_sizes:
             return None
-        known = [(e.left, e.right) for e in variant.equations if e.right is not None]
+        equal, nonzero = variant.sizes.remaining()
         return make(
             lambda code, args: slow(*args),
-            equal=known,
-            nonzero=[e.left for e in variant.equations if e.right is None],
+            equal=equal,
+            nonzero=nonzero,
             on_mismatch=slow,
             returns=returns,
             bound=[*[None] * len(self.graph.inputs), *variant.constants],
@@ -195,6 +207,8 @@ class Program:
 def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
     """Specialise, rewrite, cut and compile a positional graph."""
     start = time.perf_counter()
+    stats.count("compiles")
+    stats.count(f"compiles {backend.name}")
     record: list = []
     spec = sizes.specialise(graph, pattern, lambda g: pipeline.run(g, record=record))
     ready = hoist(spec.graph)
@@ -207,7 +221,7 @@ def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
             step.run = backend.compile(step.graph)
     return Variant(
         ready,
-        spec.equations,
+        spec,
         [v.value for v in leaves],
         steps,
         slots,
@@ -279,99 +293,3 @@ def resolve(name: str | None) -> str:
     except BackendError:
         return "interpret"
     return "c"
-
-
-# -- implicit use: numbers asked of expressions whose leaves all have values ------------------------
-
-_sights: dict[tuple, int] = {}
-_programs: dict[tuple, Program] = {}
-_lock = threading.Lock()
-
-
-def compute_nodes(nodes: Sequence[Variable]) -> list[np.ndarray]:
-    """Compute nodes whose leaves hold data, keep their values, and return them.
-
-    A structure is interpreted when first seen and compiled when seen again (tier "auto").
-    """
-    missing = [v for v in dict.fromkeys(nodes) if v.value is UNSET]
-    if missing:
-        for v, value in zip(missing, _compute(missing), strict=True):
-            value = np.asarray(value)
-            value.flags.writeable = False
-            v.value = value
-    return [v.value for v in nodes]
-
-
-def _compute(nodes: list[Variable]) -> list:
-    inputs, graph, key = _implicit(nodes)
-    program = _programs.get(key)
-    if program is None:
-        program = _new_program(key, graph)
-    return program([v.value for v in inputs])
-
-
-def _implicit(nodes: list[Variable]) -> tuple[list, Graph, tuple]:
-    """Return the valued inputs, the graph cut at them, and its structure without data."""
-    number: dict[Variable, int] = {}
-    inputs, rows = [], []
-    for v in _pending(nodes):
-        number[v] = len(number)
-        if v.value is not UNSET:
-            inputs.append(v)
-            rows.append((v.type,))
-        else:
-            rows.append((v.call, *_row(v, number)))
-    outputs = tuple(number[v] for v in nodes)
-    return inputs, Graph(inputs, nodes), (*rows, outputs, resolve(None), options.tier)
-
-
-def _row(node: Variable, number: dict) -> list:
-    return [
-        number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in node.inputs
-    ]
-
-
-def _pending(nodes: Sequence[Variable]) -> list[Variable]:
-    """Return what must be computed and the valued nodes it stops at, in order."""
-    seen: set[Variable] = set()
-    stack = list(nodes)
-    while stack:
-        v = stack.pop()
-        if v not in seen:
-            seen.add(v)
-            if v.value is UNSET:
-                stack.extend(x for x in v.inputs if x.__class__ is Variable)
-    return sorted(seen, key=lambda v: v.seq)
-
-
-def _new_program(key: tuple, graph: Graph) -> Program:
-    """Interpret at first sight, compile at the second, as the tier says."""
-    with _lock:
-        seen = _sights[key] = _sights.get(key, 0) + 1
-    tier = options.tier
-    if tier == "interpret" or (tier == "auto" and seen == 1):
-        return Program(_detached(graph), "interpret")
-    program = Program(_detached(graph), resolve(None))
-    with _lock:
-        return _programs.setdefault(key, program)
-
-
-def _detached(graph: Graph) -> Graph:
-    """The graph with symbols for inputs, so that a cached program holds no data."""
-    from_type = [Variable(v.type) for v in graph.inputs]
-    mapping = dict(zip(graph.inputs, from_type, strict=True))
-    return Graph(from_type, substitute_nodes(graph.outputs, mapping))
-
-
-def substitute_nodes(outputs: Sequence[Variable], mapping: dict) -> list[Variable]:
-    """Rebuild outputs on other leaves, looking no deeper than the nodes replaced."""
-    done = dict(mapping)
-    for v in _pending(outputs):
-        if v not in done:
-            inputs = [done[x] if x.__class__ is Variable else x for x in v.inputs]
-            done[v] = v.op.apply(v.call, tuple(inputs))
-            done[v].site = v.site
-    return [done[v] for v in outputs]
-
-
-set_evaluator(compute_nodes)

@@ -43,6 +43,23 @@ class Specialised:
 
     graph: Graph
     equations: list[Equation] = field(default_factory=list)
+    eliminated: list[dict] = field(default_factory=list)
+
+    def settled(self, size: object) -> object:
+        """Return a size in terms of the unknowns that are left."""
+        for mapping in self.eliminated:
+            size = shapes.replace(size, mapping)
+        return size
+
+    def remaining(self) -> tuple[list[tuple], list]:
+        """Return what equations still say about the unknowns left: equal pairs, nonzero sizes."""
+        pairs = [
+            (self.settled(e.left), self.settled(e.right))
+            for e in self.equations
+            if e.right is not None
+        ]
+        nonzero = [self.settled(e.left) for e in self.equations if e.right is None]
+        return [(a, b) for a, b in pairs if a is not b and a != b], nonzero
 
 
 def all_shapes(order: Iterable[Variable]) -> list[tuple]:
@@ -100,26 +117,29 @@ def specialise(graph: Graph, pattern: tuple, rewrite: Callable[[Graph], Graph]) 
     ones, fixed = pattern
     mapping: dict = {**dict.fromkeys(ones, 1), **dict(fixed)}
     out = Specialised(map_sizes(graph, mapping) if mapping else graph)
-    out.graph = _unite(out.graph, out.equations)
+    out.eliminated.append(mapping)
+    _unite(out)
     out.graph = rewrite(out.graph)
-    out.graph = _unite(out.graph, out.equations)
+    _unite(out)
     return out
 
 
-def _unite(graph: Graph, equations: list[Equation]) -> Graph:
+def _unite(spec: Specialised) -> None:
     """Replace broadcasts of unknowns and sizes that must be equal by one size each."""
     while True:
-        order = graph.toposort()
+        order = spec.graph.toposort()
         new = equations_of(order)
         mapping: dict[Atom, object] = {}
         for eq in new:
             _solve(eq, mapping)
         for atom in _broadcast_atoms(order):
             mapping[atom] = _chosen(atom)
-        equations.extend(new)
+        spec.equations.extend(new)
         if not mapping:
-            return graph
-        graph = map_sizes(graph, {a: _settled(s, mapping) for a, s in mapping.items()})
+            return
+        mapping = {a: _settled(s, mapping) for a, s in mapping.items()}
+        spec.eliminated.append(mapping)
+        spec.graph = map_sizes(spec.graph, mapping)
 
 
 def _chosen(atom: Atom) -> object:

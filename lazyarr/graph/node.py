@@ -44,7 +44,7 @@ UNSET = _Unset()
 class Call:
     """An interned application of parameters to an op: equal calls are the same object."""
 
-    __slots__ = ("op", "params", "__weakref__")
+    __slots__ = ("op", "params", "_structure", "__weakref__")
 
     def __new__(cls, op: object, params: tuple):
         """Return the one call of an op with these `(name, value)` pairs."""
@@ -55,9 +55,20 @@ class Call:
                 found = _calls.get(key)
                 if found is None:
                     found = object.__new__(cls)
-                    found.op, found.params = op, params
+                    found.op, found.params, found._structure = op, params, None
                     _calls[key] = found
         return found
+
+    @property
+    def structure(self) -> tuple:
+        """The op and its parameters, sizes only as "is it 1"."""
+        if self._structure is None:
+            sizes = self.op.sizes
+            self._structure = (
+                self.op,
+                *(_is_one(v) if n in sizes else v for n, v in self.params),
+            )
+        return self._structure
 
     def __reduce__(self):
         return Call, (self.op, self.params)
@@ -65,6 +76,13 @@ class Call:
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v}" for k, v in self.params if v is not None)
         return f"{self.op.name}({shown})" if shown else self.op.name
+
+
+def _is_one(value: object) -> object:
+    """Return a size parameter with each size replaced by whether it is 1."""
+    if isinstance(value, tuple):
+        return tuple([_is_one(v) for v in value])
+    return value == 1 if isinstance(value, int | Size) else value
 
 
 class Variable:

@@ -49,11 +49,12 @@ class TensorType(Type):
     True
     """
 
-    __slots__ = ("dtype", "shape", "ndim", "ones")
+    __slots__ = ("dtype", "shape", "ndim", "ones", "structure")
     dtype: np.dtype
     shape: tuple
     ndim: int
     ones: tuple
+    structure: tuple
 
     def __new__(cls, dtype: object, shape: tuple = ()):
         """Return the interned type."""
@@ -69,6 +70,7 @@ class TensorType(Type):
         self = object.__new__(cls)
         self.dtype, self.shape, self.ndim = dtype, shape, len(shape)
         self.ones = tuple(s == 1 for s in shape)
+        self.structure = (dtype, self.ones)  # what a program depends on: sizes only as "is it 1"
         return self
 
     def __reduce__(self):

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyarr.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
 from lazyarr.graph import show
-from lazyarr.graph.node import Variable, as_operand, compute_values, data
+from lazyarr.graph.node import UNSET, Variable, as_operand, compute_values, data
 from lazyarr.graph.ops.indexing import getitem, update
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
@@ -333,15 +333,15 @@ def _mask_indices(mask: object) -> list:
 
 def concrete(variable: Variable, what: str = "this") -> np.ndarray:
     """Return the value of a node, computing it when every leaf has one."""
-    symbols = [v for v in leaves([variable]) if v.is_symbol]
-    if symbols:
-        names = ", ".join(repr(v.name) if v.name else f"a {v.type}" for v in symbols[:3])
+    if variable.value is not UNSET:
+        return variable.value
+    try:
+        return compute_values([variable])[0]
+    except ConcretizationError as error:
         raise ConcretizationError(
-            f"{what} needs a value, but the expression depends on the symbol {names} "
-            f"(made at {symbols[0].where_made()}). Pass it through `function`, or write `where`, "
-            "`cond` or `while_loop` instead of Python's if and while."
-        )
-    return compute_values([variable])[0]
+            f"{what} needs a value, but {error}. Pass the expression through `function`, or write "
+            "`where`, `cond` or `while_loop` instead of Python's if and while."
+        ) from None
 
 
 _OPERATORS = {

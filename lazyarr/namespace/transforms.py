@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lazyarr.backends.driver import Program, compute_nodes
+from lazyarr.backends.driver import Program
+from lazyarr.backends.implicit import compute_nodes
 from lazyarr.errors import ArgumentError, ConcretizationError, GraphError, near_match
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable, data

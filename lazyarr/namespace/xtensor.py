@@ -182,7 +182,7 @@ class XTensor(Handle):
     def broadcast_like(self, other: "XTensor") -> "XTensor":
         """Return the array with the missing dims of another one."""
         other = as_xtensor(other)
-        sizes = moving.joined_sizes((self._v.type, other._v.type))
+        sizes = moving.joined_sizes((other._v.type, self._v.type))
         node = moving.broadcast(self._v, sizes)
         return self._like(node, merge([self._coords, other._coords], options.arithmetic_join))
 
@@ -301,7 +301,11 @@ class XTensor(Handle):
         self, name: str, dim: object, skipna: object, keep_attrs: object, **kw
     ) -> "XTensor":
         skip = options.skipna is not False if skipna is None else bool(skipna)
-        node = reducing.reduce(name, self._v, self._axes(dim), skip, **kw)
+        axes = self._axes(dim)
+        if axes or dim is None or dim is ... or name not in reducing.UNCHANGED:
+            node = reducing.reduce(name, self._v, axes, skip, **kw)
+        else:  # an empty list of dims
+            node = self._v
         keep = options.keep_attrs if keep_attrs is None else keep_attrs
         coords = self._coords.within(node.type.dims)
         return XTensor._of(node, coords, self._name, self._attrs if keep else None)
@@ -393,16 +397,15 @@ def wrap_named(variable: Variable, operands: Sequence) -> XTensor:
     """Return the handle of a named result, with what its operands' handles say.
 
     Indexes are joined as `arithmetic_join` says; coordinates of dims that are gone or have another size
-    are dropped; the name is kept when all agree, and attributes that do not conflict.
+    are dropped; name and attributes are those of the first, as in functions of xarray.
     """
     named = [x for x in operands if isinstance(x, XTensor)]
     if not named:
         return XTensor._of(variable, EMPTY)
     many = [_surviving(variable, x) for x in named]
     coords = many[0] if len(many) == 1 else merge(many, options.arithmetic_join)
-    names = {x._name for x in named}
-    attrs = merged_attrs([x._attrs for x in named]) if options.keep_attrs else None
-    return XTensor._of(variable, coords, names.pop() if len(names) == 1 else None, attrs)
+    attrs = named[0]._attrs if options.keep_attrs else None
+    return XTensor._of(variable, coords, named[0]._name, attrs)
 
 
 def _surviving(variable: Variable, x: XTensor) -> Coords:

@@ -61,5 +61,4 @@ def broadcast(*arrays: object) -> tuple[XTensor, ...]:
 def where(cond: object, x: object, y: object, /) -> XTensor:
     """Return x where a condition holds and y elsewhere; attributes are those of x."""
     out = elementwise("where", cond, x, y)
-    name, attrs = (x.name, x._attrs) if isinstance(x, XTensor) else (None, None)
-    return XTensor._of(out._v, out._coords, out.name if name is None else name, attrs)
+    return XTensor._of(out._v, out._coords, out.name, getattr(x, "attrs", None) or None)

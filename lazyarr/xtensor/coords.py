@@ -218,6 +218,7 @@ class Coord:
         """Return the coordinate of a name: an index when its only dim is the name."""
         if dims == (name,):
             return cls(dims, None, values if isinstance(values, Index) else Index(values), attrs)
+        values = values.labels if isinstance(values, Index) else values
         return cls(dims, values if hasattr(values, "_v") else _frozen(values), None, attrs)
 
     def __reduce__(self):

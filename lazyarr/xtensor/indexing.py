@@ -36,10 +36,10 @@ def isel(x: Variable, keys: Mapping[str, Key]) -> Variable:
             basic[axis] = key
     if any(k.__class__ is not slice or k != slice(None) for k in basic):
         x = op.basic_index(x, tuple(basic))
-    arrays = {d: arrays[d] for d in x.type.dims if d in arrays}
+    each = [arrays[d].type.dims if d in arrays else (d,) for d in x.type.dims]
     for group in _groups(x, arrays):
         x = _pointwise(x, group) if len(group) > 1 else _orthogonal(x, group)
-    return x
+    return transpose(x, tuple(dict.fromkeys(d for dims in each for d in dims)))
 
 
 def _named_index(key: Variable, dim: str) -> Variable:

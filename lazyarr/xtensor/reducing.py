@@ -83,6 +83,9 @@ SKIPPING: dict[str, Callable] = {
     "argmin": _arg("argmin", np.inf),
 }
 
+# What leaves an array as it is when it reduces no dim.
+UNCHANGED = frozenset({"sum", "prod", "mean", "max", "min"})
+
 
 def reduce(
     name: str,
@@ -104,7 +107,7 @@ def reduce(
         out = getattr(op, name)(_floating(x), axis=axis, correction=float(ddof))
     else:
         out = getattr(op, name)(_floating(x) if name == "mean" else x, axis=axis)
-    if min_count is None or not (skips or min_count == 0):
+    if min_count is None or not skips:
         return out
     return op.where(op.greater_equal(count(x, axis), min_count), out, np.nan)
 

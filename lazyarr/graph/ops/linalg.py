@@ -228,15 +228,19 @@ def _square(x: Variable, what: str) -> Variable:
 
 def _cholesky_reference(x):
     try:
-        return np.linalg.cholesky(x)
+        out = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
         raise LinAlgError(f"cholesky: matrix {_first_bad(x)} is not positive definite.") from None
+    if np.isnan(np.diagonal(out, axis1=-2, axis2=-1)).any():
+        raise LinAlgError(f"cholesky: matrix {_first_bad(x)} holds NaN.")
+    return out
 
 
 def _first_bad(x: np.ndarray) -> str:
     for index in np.ndindex(x.shape[:-2]):
         try:
-            np.linalg.cholesky(x[index])
+            if np.isnan(np.diagonal(np.linalg.cholesky(x[index]))).any():
+                raise np.linalg.LinAlgError
         except np.linalg.LinAlgError:
             return f"at batch index {index}" if index else "argument"
     return "argument"

@@ -141,7 +141,7 @@ def _freedom(x, axis, correction):
     n = _count(x, axis)
     if isinstance(n, int):
         return max_of(n - correction, 0)
-    return op.maximum(op.subtract(op.size_value(n), correction), 0)
+    return op.astype(op.maximum(op.subtract(op.size_value(n), correction), 0), x.dtype)
 
 
 def max_of(a, b):

@@ -1,0 +1,202 @@
+"""Implicit use: numbers are asked of expressions whose leaves all have values.
+
+A structure is interpreted when first seen and compiled when seen again (tier "auto"), or at once when
+its work is large. Values are kept on the nodes asked for, and on every node that a live handle or a
+later expression holds, so that nothing is computed twice.
+"""
+
+import math
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from lazyarr.backends import stats
+from lazyarr.backends.driver import Program, resolve
+from lazyarr.backends.structure import Expression, generalise, key_of, pending
+from lazyarr.config import options
+from lazyarr.errors import ConcretizationError
+from lazyarr.graph import node as nodes_module
+from lazyarr.graph.evaluate import evaluate
+from lazyarr.graph.node import UNSET, Variable, describe_site, set_evaluator
+from lazyarr.graph.traverse import Graph
+from lazyarr.graph.types import TensorType, TupleType
+from lazyarr.passes import pipeline
+
+LARGE = 5_000_000  # element operations beyond which a structure is compiled at first sight
+
+_seen: set[tuple] = set()
+_programs: dict[tuple, "Entry"] = {}
+_lock = threading.Lock()
+
+
+class Entry:
+    """A compiled structure and the shortest way to call it."""
+
+    def __init__(self, expression: Expression, backend: str):
+        self.general = generalise(expression)
+        self.program = Program(self.general.graph, backend)
+        self.fast = self.program.launcher("list", lambda *args: self.program(args))
+
+    def __call__(self, expression: Expression) -> list:
+        """Return the values of the nodes of an expression."""
+        values = self.general.arguments(expression)
+        if self.fast is not None:
+            return self.fast(*values)
+        return self.program([np.asarray(v) for v in values])
+
+
+def compute_nodes(nodes: Sequence[Variable]) -> list[np.ndarray]:
+    """Compute nodes whose leaves have values, keep their values, and return them."""
+    missing = [v for v in dict.fromkeys(nodes) if v.value is UNSET]
+    if missing:
+        _permit()
+        _force(missing)
+    return [v.value for v in nodes]
+
+
+def _force(missing: list[Variable]) -> None:
+    """Compute and publish; an exception publishes nothing."""
+    expression = pending(missing)
+    expression.nodes = (*missing, *held_elsewhere(expression, missing))
+    values = _run(expression)
+    for v, value in zip(expression.nodes, values, strict=True):
+        if isinstance(value, np.ndarray | np.generic):
+            value = np.asarray(value)
+            value.flags.writeable = False
+        v.value = value
+        v.depth = 0
+
+
+def _run(expression: Expression) -> list:
+    tier, backend = options.tier, resolve(None)
+    if tier == "interpret" or backend == "interpret":
+        return _interpret(expression)
+    key = (key_of(expression), backend)
+    stats.count("keys")
+    entry = _programs.get(key)
+    if entry is None:
+        stats.count("misses")
+        if tier == "auto" and _first_sight(key) and _work(expression) < LARGE:
+            return _interpret(expression)
+        entry = Entry(expression, backend)
+        with _lock:
+            entry = _programs.setdefault(key, entry)
+    else:
+        stats.count("hits")
+    return entry(expression)
+
+
+def _first_sight(key: tuple) -> bool:
+    with _lock:
+        first = key not in _seen
+        _seen.add(key)
+        return first
+
+
+def _work(expression: Expression) -> int:
+    return sum(
+        math.prod(v.type.shape)
+        for v in expression.order
+        if v.value is UNSET and isinstance(v.type, TensorType)
+    )
+
+
+def _interpret(expression: Expression) -> list:
+    """Run the references, after the rules that keep values from overflowing."""
+    stats.count("interpretations")
+    inputs = expression.inputs
+    graph = pipeline.run(Graph(inputs, expression.nodes), pipeline.INTERPRETED)
+    return evaluate(graph, [v.value for v in inputs])
+
+
+# -- what else is worth keeping ---------------------------------------------------------------------
+
+
+def held_elsewhere(expression: Expression, asked: Sequence[Variable]) -> list[Variable]:
+    """Return pending nodes that something outside the expression refers to: a live handle, a node."""
+    uses: dict[Variable, int] = dict.fromkeys(expression.order, 0)
+    for v in expression.order:
+        if v.value is UNSET:
+            for x in v.expr:
+                if x.__class__ is Variable:
+                    uses[x] += 1
+    skip = set(asked)
+    found = []
+    for v in expression.order:
+        if v.value is UNSET and v not in skip and not isinstance(v.type, TupleType):
+            if sys.getrefcount(v) - uses[v] > _baseline and v.op.kind != "creation":
+                found.append(v)
+    return found
+
+
+def _measure_baseline() -> int:
+    """References to a node that is held by its consumer and by `held_elsewhere` alone."""
+    global _baseline
+    t = TensorType("float64", ())
+    leaf = Variable(t, None, np.zeros(()))
+    add = nodes_module.OPS["add"]
+    top = add(add(leaf, leaf), leaf)
+    for guess in range(1, 12):
+        _baseline = guess
+        if not held_elsewhere(pending([top]), [top]):
+            return guess
+    return 1_000_000  # reference counts say nothing here: keep only what is asked for
+
+
+_baseline = 0
+_baseline = _measure_baseline()
+
+
+# -- seeing and forbidding --------------------------------------------------------------------------
+
+
+class _Watch(threading.local):
+    forbidden = False
+    forces: list | None = None
+
+
+_watch = _Watch()
+
+
+def _permit() -> None:
+    """Record where a value was asked for, or refuse."""
+    if _watch.forbidden or _watch.forces is not None:
+        place = describe_site(nodes_module.site())
+        if _watch.forbidden:
+            raise ConcretizationError(
+                f"a value was asked for at {place} within no_implicit_eval(); compute it before, "
+                "or write `where`, `cond` or `scan` instead of a Python branch or loop."
+            )
+        _watch.forces.append(place)
+
+
+@contextmanager
+def no_implicit_eval() -> Iterator[None]:
+    """Forbid computing in a block: asking for a value raises ConcretizationError.
+
+    >>> import lazyarr as xp
+    >>> with no_implicit_eval():
+    ...     y = xp.asarray([1.0]) + 1  # recording is fine
+    """
+    before = _watch.forbidden
+    _watch.forbidden = True
+    try:
+        yield
+    finally:
+        _watch.forbidden = before
+
+
+@contextmanager
+def explain_forces() -> Iterator[list]:
+    """Collect the places, as `file:line`, where values were asked for in a block."""
+    before, _watch.forces = _watch.forces, []
+    try:
+        yield _watch.forces
+    finally:
+        _watch.forces = before
+
+
+set_evaluator(compute_nodes)

@@ -1,0 +1,26 @@
+"""Counters of what the driver did, for users and tests: `lazyarr.stats()`."""
+
+import threading
+from collections import Counter
+
+_counts: "Counter[str]" = Counter()
+_lock = threading.Lock()
+
+
+def count(name: str, n: int = 1) -> None:
+    """Add to a counter."""
+    with _lock:
+        _counts[name] += n
+
+
+def stats() -> dict[str, int]:
+    """Return the counters: keys, hits, misses, interpretations, compiles and compiles by backend."""
+    names = ("keys", "hits", "misses", "interpretations", "compiles", "flushes")
+    with _lock:
+        return {**dict.fromkeys(names, 0), **_counts}
+
+
+def reset() -> None:
+    """Set all counters to 0."""
+    with _lock:
+        _counts.clear()
