@@ -184,7 +184,8 @@ class XTensor(Handle):
         other = as_xtensor(other)
         sizes = moving.joined_sizes((other._v.type, self._v.type))
         node = moving.broadcast(self._v, sizes)
-        return self._like(node, merge([self._coords, other._coords], options.arithmetic_join))
+        indexes = other._coords.where(lambda name, c: c.index is not None)
+        return self._like(node, merge([self._coords, indexes], options.arithmetic_join))
 
     def shift(self, shifts=None, fill_value=None, **kw: int) -> "XTensor":
         """Return the elements moved along dims, free places filled (with NaN unless told)."""

@@ -54,8 +54,11 @@ def broadcast(*arrays: object) -> tuple[XTensor, ...]:
     """Return arrays with all of their dims, in order of first appearance."""
     handles = [as_xtensor(x) for x in arrays]
     sizes = moving.joined_sizes(tuple(x._v.type for x in handles))
-    coords = merge([x._coords for x in handles], options.arithmetic_join)
-    return tuple(x._like(moving.broadcast(x._v, sizes), coords) for x in handles)
+    indexes = [x._coords.where(lambda name, c: c.index is not None) for x in handles]
+    shared = merge(indexes, options.arithmetic_join)
+    return tuple(
+        x._like(moving.broadcast(x._v, sizes), x._coords.assign(shared)) for x in handles
+    )
 
 
 def where(cond: object, x: object, y: object, /) -> XTensor:

@@ -41,7 +41,7 @@ def select(x: Variable, coords: Coords, keys: Mapping, drop: bool) -> tuple[Vari
         brought.append(own.without_dim(*keys))
     kept = coords.isel(places)
     if drop:
-        kept = kept.where(lambda name, c: name not in keys or bool(c.dims))
+        kept = kept.where(lambda name, c: bool(c.dims) or not coords[name].dims)
     out = isel(x, nodes)
     many = [kept, *(c.within(out.type.dims) for c in brought if c)]
     return out, kept if len(many) == 1 else merge(many)
