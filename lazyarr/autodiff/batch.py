@@ -1,8 +1,8 @@
 """Batching: the same computation with one more leading axis, by the kind of each op.
 
 A rule is `(node, operands, moved, size) -> Variable`: the operands are those of the node after
-batching, `moved` tells which of them have the batch axis (in front), and so has the result. Nodes that
-depend on no batched input stay as they are. The result is an ordinary graph, so batching nests.
+batching, `moved` tells which of them have the batch axis; it is in front, also in the result. Nodes
+that depend on no batched input stay as they are. The result is an ordinary graph: batching nests.
 
 >>> import lazyarr.graph.ops
 >>> from lazyarr.graph.node import symbol
