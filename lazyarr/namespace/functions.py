@@ -14,6 +14,8 @@ from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import UNSET, Variable, data
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.types import TensorType
+from lazyarr.namespace import xtensor_functions
+from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, to_numpy, unwrap
 from lazyarr.namespace.xtensor import XTensor, wrap_named
 
@@ -72,6 +74,10 @@ def function_of(name: str) -> Callable:
             return Array(record(*(_size_or_value(a) for a in args), **kwargs))
         if lists:
             handles = tuple(args[0])
+            if any(isinstance(a, XTensor) for a in handles):
+                return getattr(xtensor_functions, name)(handles, *args[1:], **kwargs)
+            if any(isinstance(a, XTensor) for a in handles):
+                return getattr(xtensor_functions, name)(handles, *args[1:], **kwargs)
             return wrap(record([unwrap(a) for a in handles], *args[1:], **kwargs), handles)
         plain = tuple([_unwrapped(a) for a in args])
         if kwargs and name == "clip":
