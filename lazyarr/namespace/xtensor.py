@@ -1,8 +1,8 @@
 """XTensor: the handle of an array with named dimensions and coordinates, recorded lazily.
 
-It holds a node of named type, and beside it what the graph does not know: coordinates, name and attrs.
-The methods are xarray's; they record, and label work is done at once. `values`, `to_xarray`, `item` and
-Python's conversions compute.
+It holds a node of named type, and beside it what the graph does not know: coordinates, name and
+attrs. The methods are xarray's; they record, and label work is done at once. `values`,
+`to_xarray`, `item` and Python's conversions compute.
 
 >>> x = XTensor([1.0, 2.0, 4.0], dims="obs", coords={"obs": ["a", "b", "c"]})
 >>> float((x * 2).sel(obs="c"))
@@ -21,8 +21,8 @@ from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.namespace import xtensor_index
 from lazyarr.namespace.array import UFUNCS, Array
-from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.namespace.xtensor_data import either, is_labelled, merged_attrs
+from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.xtensor import moving, reducing
 from lazyarr.xtensor.coords import EMPTY, Coord, Coords, make_coords, merge
 
@@ -30,9 +30,10 @@ from lazyarr.xtensor.coords import EMPTY, Coord, Coords, make_coords, merge
 class XTensor(Handle):
     """A lazy array with named dimensions, coordinates, a name and attributes.
 
-    data: numbers, a NumPy array, a lazyarr Array, an xr.DataArray (whose dims, coords, name and attrs are
-    taken) or an XTensor. dims: a name or several. coords: labels by dim, or `(dims, values)` by name.
-    Raises DimError for missing, duplicate or unknown dims, CoordError for labels that do not fit.
+    data: numbers, a NumPy array, a lazyarr Array, an xr.DataArray (whose dims, coords, name and
+    attrs are taken) or an XTensor. dims: a name or several. coords: labels by dim, or `(dims,
+    values)` by name. Raises DimError for missing, duplicate or unknown dims, CoordError for
+    labels that do not fit.
     """
 
     __slots__ = ()
@@ -44,9 +45,9 @@ class XTensor(Handle):
     ) -> "XTensor":
         """Return the elements at positions along dims.
 
-        A position is an integer, a slice, a list, array or mask (each dim apart), or an XTensor or
-        xr.DataArray of integers, whose dims take the place of the dim; those that share a dim select
-        point by point. Raises BoundsError for a position outside its dim.
+        A position is an integer, a slice, a list, array or mask (each dim apart), or an XTensor
+        or xr.DataArray of integers, whose dims take the place of the dim; those that share a dim
+        select point by point. Raises BoundsError for a position outside its dim.
         """
         keys = either(indexers, kw, "isel")
         if missing_dims == "ignore":
@@ -58,8 +59,8 @@ class XTensor(Handle):
     ) -> "XTensor":
         """Return the elements at labels along dims; slices include both ends.
 
-        method: None for exact labels, or "nearest", "ffill", "bfill" (needs pandas). Raises LabelError for
-        a label that is not there, DimError for a dimension without labels.
+        method: None for exact labels, or "nearest", "ffill", "bfill" (needs pandas). Raises
+        LabelError for a label that is not there, DimError for a dimension without labels.
         """
         labels = either(indexers, kw, "sel")
         keys = xtensor_index.positions(self._v.type, self._coords, labels, method, tolerance)
@@ -397,8 +398,9 @@ elementwise = _many
 def wrap_named(variable: Variable, operands: Sequence) -> XTensor:
     """Return the handle of a named result, with what its operands' handles say.
 
-    Indexes are joined as `arithmetic_join` says; coordinates of dims that are gone or have another size
-    are dropped; name and attributes are those of the first, as in functions of xarray.
+    Indexes are joined as `arithmetic_join` says; coordinates of dims that are gone or have
+    another size are dropped; name and attributes are those of the first, as in functions of
+    xarray.
     """
     named = [x for x in operands if isinstance(x, XTensor)]
     if not named:

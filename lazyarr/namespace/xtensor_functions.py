@@ -56,9 +56,7 @@ def broadcast(*arrays: object) -> tuple[XTensor, ...]:
     sizes = moving.joined_sizes(tuple(x._v.type for x in handles))
     indexes = [x._coords.where(lambda name, c: c.index is not None) for x in handles]
     shared = merge(indexes, options.arithmetic_join)
-    return tuple(
-        x._like(moving.broadcast(x._v, sizes), x._coords.assign(shared)) for x in handles
-    )
+    return tuple(x._like(moving.broadcast(x._v, sizes), x._coords.assign(shared)) for x in handles)
 
 
 def where(cond: object, x: object, y: object, /) -> XTensor:

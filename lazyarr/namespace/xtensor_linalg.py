@@ -1,7 +1,7 @@
 """Linear algebra on XTensors: `dims` says which dimensions are rows and columns, never guessed.
 
-The rows and columns are brought last, the positional function is recorded over all other dims as batch,
-and the result is named.
+The rows and columns are brought last, the positional function is recorded over all other dims as
+batch, and the result is named.
 """
 
 from lazyarr.errors import DimError
@@ -43,8 +43,8 @@ def solve_triangular(
 ) -> XTensor:  # fmt: skip
     """Return the solution x of a x = b for triangular a over dims (rows, columns).
 
-    b has the rows (with `trans` the columns), and the result the other dim in their place; every other
-    dim of a and b is batch.
+    b has the rows (with `trans` the columns), and the result the other dim in their place; every
+    other dim of a and b is batch.
     """
     a, b = as_xtensor(a), as_xtensor(b)
     rows, cols = _matrix_dims(a, dims, "solve_triangular")

@@ -1,8 +1,8 @@
 """Coordinates: immutable labels, known while recording, held by handles and never by the graph.
 
-An `Index` is the interned labels of one dimension; equal labels are the same object, so that comparing
-two is mostly an identity test. A `Coord` is what `coords` maps a name to: an index, or other values
-along some dims. All label work ends in positions, which become positional ops.
+An `Index` is the interned labels of one dimension; equal labels are the same object, so that
+comparing two is mostly an identity test. A `Coord` is what `coords` maps a name to: an index, or
+other values along some dims. All label work ends in positions, which become positional ops.
 
 >>> Index(["a", "b"]) is Index(["a", "b"])
 True
@@ -458,7 +458,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> str:
 def merge(many: Sequence[Coords], join: str = "exact") -> Coords:
     """Return the coordinates of a result of several operands.
 
-    Indexes of one dim are joined; of other coordinates equal ones are kept, conflicting ones dropped.
+    Indexes of one dim are joined; of other coordinates equal ones are kept, conflicting ones
+    dropped.
     """
     first, *rest = [c for c in many if c._items] or [EMPTY]
     if all(c is first for c in rest):

@@ -1,7 +1,8 @@
 """Selection by position on named nodes: integers, slices, and arrays of integers with dims.
 
-An indexed dim gives its place to the dims of its index. Index arrays that share a dim select point by
-point: the indexed axes are merged into one and taken at one joint index. The rules are xarray's.
+An indexed dim gives its place to the dims of its index. Index arrays that share a dim select
+point by point: the indexed axes are merged into one and taken at one joint index. The rules are
+xarray's.
 """
 
 from collections.abc import Mapping
@@ -23,8 +24,9 @@ Key = object  # int | Size | slice | Variable of integers
 def isel(x: Variable, keys: Mapping[str, Key]) -> Variable:
     """Record the selection of positions along dims.
 
-    A key is an int, a size, a slice, or a Variable: 0-d, with dims, or one-dimensional without names,
-    which keeps the name of the dim. Raises BoundsError for a known position outside its dim.
+    A key is an int, a size, a slice, or a Variable: 0-d, with dims, or one-dimensional without
+    names, which keeps the name of the dim. Raises BoundsError for a known position outside its
+    dim.
     """
     arrays: dict[str, Variable] = {}
     basic: list = [slice(None)] * x.ndim

@@ -46,7 +46,8 @@ def named_as(t: TensorType, dims: tuple) -> XTensorType:
 def agree(dim: str, a: object, b: object) -> object:
     """Return the size of a dimension that has size a in one operand and b in another.
 
-    Known sizes must be equal, also when one is 1; an unknown one takes the known (checked at run time).
+    Known sizes must be equal, also when one is 1; an unknown one takes the known (checked at run
+    time).
     """
     if a is b or a == b:
         return a

@@ -1,10 +1,11 @@
 """LOWER: from named nodes to positional ones, the first pass of the pipeline.
 
-Most named nodes become the same call on positional operands; elementwise ops, joins and contractions
-first bring their operands into the result's order of dims. After it no type has names.
+Most named nodes become the same call on positional operands; elementwise ops, joins and
+contractions first bring their operands into the result's order of dims. After it no type has
+names.
 
-Sizes of one dim that are not provably equal are unified by `specify_shape`; `size_checks` lists them
-with the dim and both operands, for the driver to verify once sizes are bound.
+Sizes of one dim that are not provably equal are unified by `specify_shape`; `size_checks` lists
+them with the dim and both operands, for the driver to verify once sizes are bound.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Reductions of named nodes that skip NaN, as xarray does for floats.
 
-Skipping means: NaN is replaced by what leaves the reduction unchanged, means divide by the number of
-the others, and where nothing is left the answer is NaN (0 for sums, 1 for products).
+Skipping means: NaN is replaced by what leaves the reduction unchanged, means divide by the number
+of the others, and where nothing is left the answer is NaN (0 for sums, 1 for products).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,8 @@
 """XTensorType: the type of an array whose axes have names.
 
-A node with a named operand holds the same op as a positional one; only its type knows dims. How the
-dims of a result follow from those of the operands is told by kind, in `INFER`, which `kinds.py` fills.
+A node with a named operand holds the same op as a positional one; only its type knows dims. How
+the dims of a result follow from those of the operands is told by kind, in `INFER`, which
+`kinds.py` fills.
 """
 
 from collections.abc import Callable, Iterable

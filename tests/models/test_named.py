@@ -33,11 +33,11 @@ def gp2d(p: Named, d: Named) -> XTensor:
     kernel = p["eta"] ** 2 * xp.exp(-0.5 * (distance**2).sum("cov"))
     n = int(d["n"])
     noise = XTensor(xp.eye(n), dims=("obs", "obs2")) * (p["sigma"] ** 2 + 1e-6)
-    covariance = (kernel + noise).transpose("obs", "obs2").data
-    factor = xp.linalg.cholesky(covariance)
-    white = special.solve_triangular(factor, d["y"].data, lower=True)
-    log_det = xp.sum(xp.log(xp.linalg.diagonal(factor)))
-    return -0.5 * xp.sum(white**2) - log_det - n * HALF_LOG_2PI
+    dims = ("obs", "obs2")
+    factor = xp.linalg.cholesky(kernel + noise, dims=dims)
+    white = xp.linalg.solve_triangular(factor, d["y"], dims=dims)
+    log_det = xp.log(xp.linalg.diagonal(factor, dims=dims)).sum()
+    return -0.5 * (white**2).sum() - log_det - n * HALF_LOG_2PI
 
 
 def mixture(p: Named, d: Named) -> XTensor:

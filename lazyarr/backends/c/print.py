@@ -356,7 +356,7 @@ def _extreme(sign: str) -> Callable:
     def text(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         a, b = args
         if dtype.kind == "f":
-            return f"{a} {sign}= {b} ? {a} : {a} != {a} ? {a} : {b}"
+            return f"{a} {sign} {b} ? {a} : {a} != {a} ? {a} : {b}"
         return f"{a} {sign} {b} ? {a} : {b}"
 
     return text
@@ -385,7 +385,13 @@ def _not(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
 
 
 def _cast(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
-    return f"{args[0]} != 0" if out.kind == "b" else f"({c_type(out)}){args[0]}"
+    (a,) = args
+    if out.kind == "b":
+        return f"{a} != 0"
+    if dtype.kind == "f" and out.kind == "u":  # negative numbers wrap, as in NumPy
+        wrapped = f"({c_type(out)})(int64_t){a}"
+        return f"{a} < 0 ? {wrapped} : ({c_type(out)}){a}" if out.itemsize == 8 else wrapped
+    return f"({c_type(out)}){a}"
 
 
 def _finite(test: str) -> Callable:

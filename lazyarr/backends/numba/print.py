@@ -252,7 +252,7 @@ def _product(shape: tuple) -> "int | Size":
 def _extreme(sign: str) -> Callable:
     def text(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         a, b = args
-        test = f"({a} {sign}= {b}) | ({a} != {a})" if dtype.kind == "f" else f"{a} {sign} {b}"
+        test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.kind == "f" else f"{a} {sign} {b}"
         return f"({a} if {test} else {b})"
 
     return text
@@ -265,7 +265,13 @@ def _sign(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
 
 
 def _cast(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
-    return f"{args[0]} != 0" if out.kind == "b" else f"{type_name(out)}({args[0]})"
+    (a,) = args
+    if out.kind == "b":
+        return f"{a} != 0"
+    if dtype.kind == "f" and out.kind == "u":  # negative numbers wrap, as in NumPy
+        wrapped = f"{type_name(out)}(np.int64({a}))"
+        return f"({wrapped} if {a} < 0 else {type_name(out)}({a}))" if out.itemsize == 8 else wrapped
+    return f"{type_name(out)}({a})"
 
 
 # Primitives whose Python has a form of its own: (operands, their dtype, dtype of the result) -> text.

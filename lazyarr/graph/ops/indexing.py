@@ -236,6 +236,12 @@ def _region_reference(add):
     return run
 
 
+def _check_addable(x, what):
+    """Refuse to add booleans, as `add` does."""
+    if variable_of(x).type.dtype == dtypes.bool_:
+        raise DTypeError(f"{what} takes numeric dtypes, got bool; cast with astype.")
+
+
 def _region(x, v, spec, lengths, starts):
     x, v = variable_of(x), variable_of(v)
     shape = region_shape(spec, lengths)
@@ -262,6 +268,7 @@ def _add_region_vjp(g, y, x, v, *starts, spec, lengths):
 )
 def add_at(x, v, *starts, spec, lengths):
     """x with v added to a basic region."""
+    _check_addable(x, "add_at")
     return _region(x, v, spec, lengths, starts)
 
 
@@ -321,6 +328,7 @@ def _scattered(x, indices, v, axis):
 )
 def take_add(x, indices, v, /, *, axis):
     """x with v added at trusted indices along an axis; every duplicate counts."""
+    _check_addable(x, "take_add")
     return _scattered(x, indices, v, axis)
 
 

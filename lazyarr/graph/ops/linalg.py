@@ -7,10 +7,11 @@ result lacks. `matmul`, `tensordot` and `vecdot` are expressions of it.
 import numpy as np
 
 from lazyarr.errors import DTypeError, LinAlgError, ShapeError
-from lazyarr.graph import dtypes
+from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import common_dtype
 from lazyarr.graph.ops._declare import axis_of, composite, declare, operands_of, variable_of
+from lazyarr.graph.ops.indexing import slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.types import TensorType
 
@@ -192,8 +193,10 @@ def _diagonal(x, *, offset):
     if offset:
         x = op.basic_index(x, (*keys, rows, cols))
     n, m = x.shape[-2:]
-    if isinstance(n, int) and isinstance(m, int) and n != m:
-        x = op.basic_index(x, (*keys, slice(0, min(n, m)), slice(0, min(n, m))))
+    if n is not m and n != m:
+        shorter = n + m - shapes.maximum(n, m)
+        for axis in (x.ndim - 2, x.ndim - 1):
+            x = slice_axis(x, axis, 0, shorter)
     return op.main_diagonal(x)
 
 
