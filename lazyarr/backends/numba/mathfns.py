@@ -92,7 +92,7 @@ def pow_float(x, y):
 
 _define("mod_float", """
 def mod_float(a, b):
-    r = math.fmod(a, b)
+    r = np.fmod(a, b)
     if r == 0:
         return np.copysign(r, b)
     if (r < 0) != (b < 0) and r == r:
@@ -104,7 +104,7 @@ _define("floordiv_float", """
 def floordiv_float(a, b):
     if b == 0 or abs(a) == np.inf or abs(b) == np.inf or a != a or b != b:
         return np.floor(a / b)
-    r = math.fmod(a, b)
+    r = np.fmod(a, b)
     q = (a - r) / b
     if r != 0 and (r < 0) != (b < 0):
         q = q - 1
@@ -127,7 +127,7 @@ def digamma(x):
     if x < 0:
         if x == np.floor(x):
             return np.nan
-        extra = -math.pi / math.tan(math.pi * math.fmod(x, 1.0))
+        extra = -math.pi / math.tan(math.pi * np.fmod(x, 1.0))
         x = 1 - x
     while x < 10:
         extra -= 1 / x
@@ -150,7 +150,7 @@ def trigamma(x):
     if x <= 0:
         if x == np.floor(x):
             return np.inf
-        ratio = math.pi / math.sin(math.pi * math.fmod(x, 1.0))
+        ratio = math.pi / math.sin(math.pi * np.fmod(x, 1.0))
         extra = ratio * ratio
         sign = -1.0
         x = 1 - x

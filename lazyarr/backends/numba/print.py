@@ -27,7 +27,7 @@ INFIX = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "iadd": "+", "imul": "*", "div": "/"}
 CALLS = {
     "exp": "math.exp", "expm1": "math.expm1", "log": "math.log", "log1p": "math.log1p",
-    "log2": "np.log2", "log10": "math.log10", "sin": "math.sin", "cos": "math.cos",
+    "log2": "math.log2", "log10": "math.log10", "sin": "math.sin", "cos": "math.cos",
     "tan": "math.tan", "asin": "math.asin", "acos": "math.acos", "atan": "math.atan",
     "atan2": "math.atan2", "sinh": "math.sinh", "cosh": "math.cosh", "tanh": "math.tanh",
     "asinh": "math.asinh", "acosh": "math.acosh", "atanh": "math.atanh", "hypot": "math.hypot",
