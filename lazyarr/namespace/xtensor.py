@@ -251,7 +251,7 @@ class XTensor(Handle):
         """Return the elements where a condition holds, `other` (NaN unless given) elsewhere."""
         if drop:
             raise ArgumentError(
-                "where(drop=True) has a size that depends on data; compute the condition and use isel."
+                "where(drop=True) has a size that depends on data; use isel with a known mask."
             )
         x = self
         if other is None:
@@ -433,7 +433,7 @@ def _surviving(variable: Variable, x: XTensor) -> Coords:
 
 
 def dot(*arrays: object, dim: object = None) -> XTensor:
-    """Return the product of arrays summed over dims: those named, `...` for all, or those shared."""
+    """Return the product of arrays summed over dims: those named, `...` for all, or shared ones."""
     handles = [as_xtensor(x) for x in arrays]
     if dim is ...:
         dim = dict.fromkeys(d for x in handles for d in x.dims)

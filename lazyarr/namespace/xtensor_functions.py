@@ -1,4 +1,4 @@
-"""Functions of several XTensors that the catalogue's ops do not name by themselves: joins and where."""
+"""Functions of several XTensors whose dims the ops alone do not tell: joins, broadcast, where."""
 
 from collections.abc import Sequence
 

@@ -91,8 +91,8 @@ def positions(
         index = coords.index(dim)
         if index is None:
             raise DimError(
-                f"dimension {dim!r} has no labels to select by; give it some with assign_coords, or use "
-                "isel for positions."
+                f"dimension {dim!r} has no labels to select by; give it some with assign_coords, "
+                "or use isel for positions."
             )
         if isinstance(label, slice):
             found[dim] = index.find_slice(label)

@@ -1,4 +1,4 @@
-"""Elements of named nodes in another arrangement: order, new dims, broadcasting, joins, shifts, dot.
+"""Named nodes in another arrangement: order, new dims, broadcasting, joins, shifts, and dot.
 
 Where a positional op does not say which dims its result has, the names are taken off, the op is
 recorded, and the names of the result are put on; lowering removes both steps.
@@ -82,7 +82,8 @@ def concat(arrays: Sequence[Variable], dim: str) -> Variable:
     for v in arrays:
         if dim not in v.type.dims:
             raise DimError(
-                f"an array with dims {v.type.dims} has no {dim!r} to be joined along; expand_dims first."
+                f"an array with dims {v.type.dims} has no {dim!r} to be joined along; "
+                "give it one with expand_dims first."
             )
     return op.concat(arrays, axis=arrays[0].type.axis(dim))
 

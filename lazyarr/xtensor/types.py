@@ -56,7 +56,8 @@ class XTensorType(TensorType):
         self.dims, self.positional = as_dims(dims), plain
         if len(self.dims) != self.ndim:
             raise DimError(
-                f"an array of shape {plain.shape} needs {self.ndim} dimension names, got {self.dims}."
+                f"an array of shape {plain.shape} needs {self.ndim} dimension names, "
+                f"got {self.dims}."
             )
         return self
 
