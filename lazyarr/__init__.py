@@ -8,13 +8,14 @@ xarray's dimension names and coordinates (`XTensor`) and derivatives of all of i
 >>> f = xp.function([x], xp.value_and_grad(xp.sum(xp.exp(x)), x), backend="interpret")
 >>> f([0.0, 0.0, 0.0])
 (array(3.), array([1., 1., 1.]))
+
+Importing costs little more than importing NumPy: each name loads its module when first used.
 """
 
+import importlib
 import math
 
-import lazyarr.graph.ops  # noqa: F401  (declares the catalogue)
 from lazyarr import errors
-from lazyarr.backends.base import backend_names, get_backend, register_backend
 from lazyarr.config import get_options, set_options
 from lazyarr.graph.dtypes import (
     complex64,
@@ -31,48 +32,53 @@ from lazyarr.graph.dtypes import (
     uint64,
 )
 from lazyarr.graph.dtypes import bool_ as bool  # noqa: A004 - the standard's name
-from lazyarr.namespace import functions, linalg, special
-from lazyarr.namespace.array import Array
-from lazyarr.namespace.control import scan
-from lazyarr.namespace.derivatives import grad, jvp, stop_gradient, value_and_grad, vjp
-from lazyarr.namespace.functions import (
-    array,
-    asarray,
-    broadcast_arrays,
-    can_cast,
-    finfo,
-    from_dlpack,
-    iinfo,
-    isdtype,
-    result_type,
-)
-from lazyarr.namespace.info import __array_namespace_info__
-from lazyarr.namespace.transforms import compute, function, jit, symbol
-from lazyarr.namespace.xtensor import XTensor, from_xarray
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
-_FUNCTIONS = (
-    functions.ELEMENTWISE
-    + functions.STATISTICAL
-    + functions.MANIPULATION
-    + functions.CREATION
-    + functions.OTHERS
-)
-globals().update({name: functions.function_of(name) for name in _FUNCTIONS})
+# Where each public name is defined; the functions of the standard are in `lazyarr.namespace.standard`.
+_HOME = {
+    "lazyarr.backends.base": ("backend_names", "get_backend", "register_backend"),
+    "lazyarr.backends.implicit": ("explain_forces", "no_implicit_eval"),
+    "lazyarr.backends.stats": ("stats",),
+    "lazyarr.namespace.array": ("Array",),
+    "lazyarr.namespace.control": ("scan",),
+    "lazyarr.namespace.derivatives": ("grad", "jvp", "stop_gradient", "value_and_grad", "vjp"),
+    "lazyarr.namespace.info": ("__array_namespace_info__",),
+    "lazyarr.namespace.transforms": ("compute", "function", "jit", "symbol"),
+    "lazyarr.namespace.xtensor": ("XTensor", "from_xarray"),
+}
+_MODULES = {"linalg": "lazyarr.namespace.linalg", "special": "lazyarr.namespace.special"}
+_WHERE = {name: module for module, names in _HOME.items() for name in names}
+_STANDARD = "lazyarr.namespace.standard"
 
-__all__ = sorted(
-    [
-        *_FUNCTIONS,
-        "Array", "XTensor", "__array_api_version__", "__array_namespace_info__", "__version__",
-        "array", "asarray", "backend_names", "bool", "broadcast_arrays", "can_cast", "complex128",
-        "complex64", "compute", "e", "errors", "finfo", "float32", "float64", "from_dlpack",
-        "from_xarray", "function", "get_backend", "get_options", "grad", "iinfo", "inf", "int16",
-        "int32", "int64", "int8", "isdtype", "jit", "jvp", "linalg", "nan", "newaxis", "pi",
-        "register_backend", "result_type", "scan", "set_options", "special", "stop_gradient",
-        "symbol", "uint16", "uint32", "uint64", "uint8", "value_and_grad", "vjp",
-    ]
-)  # fmt: skip
+
+def __getattr__(name: str):
+    if name.startswith("__") and name not in _WHERE:
+        raise AttributeError(f"module 'lazyarr' has no attribute {name!r}")
+    if name in _MODULES:
+        found = importlib.import_module(_MODULES[name])
+    elif name in _WHERE:
+        found = getattr(importlib.import_module(_WHERE[name]), name)
+    else:
+        standard = importlib.import_module(_STANDARD)
+        if name not in standard.__all__:
+            hint = errors.near_match(name, __dir__())
+            raise AttributeError(f"module 'lazyarr' has no attribute {name!r}.{hint}")
+        found = getattr(standard, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    standard = importlib.import_module(_STANDARD).__all__
+    return sorted({*__all__, *standard})
+
+
+__all__ = [
+    "__array_api_version__", "__version__", "bool", "complex128", "complex64", "e", "errors",
+    "float32", "float64", "get_options", "inf", "int16", "int32", "int64", "int8", "nan", "newaxis",
+    "pi", "set_options", "uint16", "uint32", "uint64", "uint8", *_MODULES, *_WHERE,
+]  # fmt: skip

@@ -3,11 +3,11 @@
 Every backend is tested against it; checks and their errors are raised here with full detail.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lazyarr.errors import GraphError, ShapeError
+from lazyarr.errors import GraphError
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.shapes import Atom
@@ -87,9 +87,8 @@ def apply_reference(node: Variable, args: Sequence, params: dict) -> object:
         args = _cast_operands(node, args)
         if op.check is not None:
             verify(op, args)
-    reference = op.reference or _BY_COMBINE[op.kind, op.combine]
     with np.errstate(all="ignore"):
-        out = reference(*args, **params)
+        out = op.reference(*args, **params)
     if isinstance(node.type, TupleType):
         return tuple(np.asarray(x, t.dtype) for x, t in zip(out, node.type.types, strict=True))
     return out if op.name == "pick" else np.asarray(out, node.dtype)
@@ -127,53 +126,3 @@ def verify(op, args: Sequence) -> None:
         first = np.argmin(wide[-1].ravel())
         shown = [a.ravel()[first].item() for a in wide[:-1]]
         raise op.check.error(op.check.message.format(*shown))
-
-
-def _reduce(function: Callable, needs_element: bool = False) -> Callable:
-    def run(x, *, axis, keepdims, dtype=None):
-        x = np.asarray(x)
-        if needs_element and any(x.shape[a] == 0 for a in axis):
-            raise ShapeError(f"{function.__name__} over an empty axis: axis {axis} of {x.shape}.")
-        if dtype is not None:
-            x = x.astype(dtype)
-        return function(x, axis=axis, keepdims=keepdims)
-
-    return run
-
-
-def _arg_extreme(function: Callable) -> Callable:
-    def run(x, *, axis, keepdims):
-        x = np.asarray(x)
-        if any(x.shape[a] == 0 for a in axis):
-            raise ShapeError(f"{function.__name__} over an empty axis: axis {axis} of {x.shape}.")
-        over = axis[0] if len(axis) == 1 else None
-        return function(x, axis=over, keepdims=keepdims)
-
-    return run
-
-
-def _accumulate(ufunc: np.ufunc) -> Callable:
-    def run(x, *, axis, include_initial, dtype=None):
-        x = np.asarray(x) if dtype is None else np.asarray(x).astype(dtype)
-        out = ufunc.accumulate(x, axis=axis)
-        if include_initial:
-            head = np.full_like(np.take(out, [], axis=axis), ufunc.identity, shape=(
-                *x.shape[:axis], 1, *x.shape[axis + 1 :]))  # fmt: skip
-            out = np.concatenate([head, out], axis=axis)
-        return out
-
-    return run
-
-
-_BY_COMBINE: dict[tuple, Callable] = {
-    ("reduction", "add"): _reduce(np.sum),
-    ("reduction", "mul"): _reduce(np.prod),
-    ("reduction", "max"): _reduce(np.max, needs_element=True),
-    ("reduction", "min"): _reduce(np.min, needs_element=True),
-    ("reduction", "and"): _reduce(np.all),
-    ("reduction", "or"): _reduce(np.any),
-    ("reduction", "argmax"): _arg_extreme(np.argmax),
-    ("reduction", "argmin"): _arg_extreme(np.argmin),
-    ("cumulative", "add"): _accumulate(np.add),
-    ("cumulative", "mul"): _accumulate(np.multiply),
-}

@@ -4,8 +4,11 @@ These are references: exact meaning first, speed second.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+
+from lazyarr.errors import ShapeError
 
 
 def _quiet(f):
@@ -130,3 +133,55 @@ erfc = _elementwise(math.erfc)
 lgamma = _elementwise(_lgamma)
 digamma = _elementwise(_digamma)
 trigamma = _elementwise(_trigamma)
+
+
+# -- reductions and running combinations, by the monoid they combine with ---------------------------
+
+
+def _reduce(function: Callable, needs_element: bool = False) -> Callable:
+    def run(x, *, axis, keepdims, dtype=None):
+        x = np.asarray(x)
+        if needs_element and any(x.shape[a] == 0 for a in axis):
+            raise ShapeError(f"{function.__name__} over an empty axis: axis {axis} of {x.shape}.")
+        if dtype is not None:
+            x = x.astype(dtype)
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return run
+
+
+def _arg_extreme(function: Callable) -> Callable:
+    def run(x, *, axis, keepdims):
+        x = np.asarray(x)
+        if any(x.shape[a] == 0 for a in axis):
+            raise ShapeError(f"{function.__name__} over an empty axis: axis {axis} of {x.shape}.")
+        over = axis[0] if len(axis) == 1 else None
+        return function(x, axis=over, keepdims=keepdims)
+
+    return run
+
+
+def _accumulate(ufunc: np.ufunc) -> Callable:
+    def run(x, *, axis, include_initial, dtype=None):
+        x = np.asarray(x) if dtype is None else np.asarray(x).astype(dtype)
+        out = ufunc.accumulate(x, axis=axis)
+        if include_initial:
+            head = np.full_like(np.take(out, [], axis=axis), ufunc.identity, shape=(
+                *x.shape[:axis], 1, *x.shape[axis + 1 :]))  # fmt: skip
+            out = np.concatenate([head, out], axis=axis)
+        return out
+
+    return run
+
+
+REDUCE: dict[str, Callable] = {
+    "add": _reduce(np.sum),
+    "mul": _reduce(np.prod),
+    "max": _reduce(np.max, needs_element=True),
+    "min": _reduce(np.min, needs_element=True),
+    "and": _reduce(np.all),
+    "or": _reduce(np.any),
+    "argmax": _arg_extreme(np.argmax),
+    "argmin": _arg_extreme(np.argmin),
+}
+ACCUMULATE: dict[str, Callable] = {"add": _accumulate(np.add), "mul": _accumulate(np.multiply)}

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+import lazyarr.backends.implicit  # noqa: F401 - installs what computes values
+import lazyarr.graph.ops  # noqa: F401 - declares the catalogue
 from lazyarr.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
 from lazyarr.graph import show
 from lazyarr.graph.node import UNSET, Variable, as_operand, compute_values, data

@@ -1,8 +1,8 @@
 """Derivatives of functions and of expressions: `grad`, `value_and_grad`, `vjp`, `jvp`.
 
-The first argument decides: a function is transformed, an expression is differentiated by the handles
-given. Named expressions are lowered first, and a gradient has the dims and coords of what it is the
-gradient of.
+The first argument decides: a function is transformed, an expression is differentiated by the
+handles given. Named expressions are lowered first, and a gradient has the dims and coords of what it
+is the gradient of.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,12 +11,14 @@ from lazyarr.autodiff.forward import pushforward
 from lazyarr.autodiff.reverse import pullback
 from lazyarr.errors import GradientError
 from lazyarr.graph.node import Variable
-from lazyarr.graph.registry import op
+from lazyarr.graph.registry import OPS, op
+from lazyarr.graph.traverse import substitute
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.tree import flatten, tree_map, unflatten
 from lazyarr.namespace.xtensor import XTensor
 from lazyarr.xtensor.lower import lower_nodes
+from lazyarr.xtensor.naming import unnamed
 
 
 def _is_handle(value: object) -> bool:
@@ -41,10 +43,42 @@ def _check_wrt(node: Variable, label: str) -> Variable:
 
 def positional(nodes: Sequence[Variable]) -> list[Variable]:
     """Return positional counterparts of nodes on the same leaves."""
+    return lowered(nodes)[0]
+
+
+def lowered(nodes: Sequence[Variable]) -> tuple[list[Variable], Callable]:
+    """Return positional counterparts of nodes, and how to express results by the nodes again.
+
+    Lowering makes copies. A result that is left on the copies does not depend on the named nodes,
+    so that its own derivative by them would be 0.
+    """
     if not any(getattr(v.type, "named", False) for v in nodes) and not _below_named(nodes):
-        return list(nodes)
+        return list(nodes), list
     done = lower_nodes(nodes)
-    return [done[v] for v in nodes]
+    return [done[v] for v in nodes], lambda values: _tied(values, done)
+
+
+def _tied(values: Sequence[Variable | None], done: dict) -> list[Variable | None]:
+    """Return results with the copies that lowering made replaced by what they are copies of."""
+    kept = {low for v, low in done.items() if low is v}
+    sources = {
+        low: v
+        for v, low in done.items()
+        if low not in kept and not (low.op is OPS["drop_dims"] and low.inputs[0] is v)
+    }
+    mapping: dict[Variable, Variable] = {}
+    found = [v for v in values if v is not None]
+    seen, stack = set(found), list(found)
+    while stack:
+        v = stack.pop()
+        if v in sources:
+            mapping[v] = unnamed(sources[v])
+            continue
+        fresh = [x for x in v.inputs if x.__class__ is Variable and x not in seen]
+        seen.update(fresh)
+        stack.extend(fresh)
+    rest = iter(substitute(found, mapping))
+    return [None if v is None else next(rest) for v in values]
 
 
 def _below_named(nodes: Sequence[Variable]) -> bool:
@@ -83,9 +117,9 @@ def gradients(y: object, wrt: Sequence, unused: str = "zero") -> list:
         )
     _check_wrt(top, "this expression's value")
     nodes = [_check_wrt(_node(h, "wrt"), f"input {i}") for i, h in enumerate(wrt)]
-    low = positional([top, *nodes])
+    low, tied = lowered([top, *nodes])
     one = op.full((), 1.0, dtype=low[0].dtype)
-    found = pullback([low[0]], low[1:], [one])
+    found = tied(pullback([low[0]], low[1:], [one]))
     out = []
     for i, (g, x, h) in enumerate(zip(found, low[1:], wrt, strict=True)):
         if g is None:
@@ -167,9 +201,9 @@ def vjp(f: Callable, *primals: object):
     y = f(*fresh)
 
     def back(cotangent: object):
-        low = positional([_node(y, "the result"), *(x._v for x in fresh)])
-        (g,) = positional([_node(asarray_like(cotangent), "the cotangent")])
-        found = pullback([low[0]], low[1:], [g])
+        low, tied = lowered([_node(y, "the result"), *(x._v for x in fresh)])
+        g = unnamed(_node(asarray_like(cotangent), "the cotangent"))
+        found = tied(pullback([low[0]], low[1:], [g]))
         return tuple(
             relabel(op.zeros(x.shape, dtype=x.dtype) if v is None else v, h)
             for v, x, h in zip(found, low[1:], fresh, strict=True)
@@ -182,9 +216,9 @@ def jvp(f: Callable, primals: Sequence, tangents: Sequence):
     """Return `f(*primals)` and its tangent along tangents."""
     fresh = [_independent(x) for x in primals]
     y = f(*fresh)
-    low = positional([_node(y, "the result"), *(x._v for x in fresh)])
-    seeds = positional([_node(asarray_like(t), "a tangent") for t in tangents])
-    (found,) = pushforward([low[0]], low[1:], seeds)
+    low, tied = lowered([_node(y, "the result"), *(x._v for x in fresh)])
+    seeds = [unnamed(_node(asarray_like(t), "a tangent")) for t in tangents]
+    (found,) = tied(pushforward([low[0]], low[1:], seeds))
     if found is None:
         found = op.zeros(low[0].shape, dtype=low[0].dtype)
     return y, relabel(found, y)

@@ -18,6 +18,7 @@ from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, to_numpy, unwrap
 from lazyarr.namespace.xtensor import XTensor, wrap_named
+from lazyarr.namespace.xtensor_data import is_labelled
 
 ELEMENTWISE = (
     "abs", "acos", "add", "asin", "atan", "bitwise_and", "bitwise_invert",
@@ -55,7 +56,11 @@ def _unwrapped(value: object) -> object:
     cls = value.__class__
     if cls is Array:
         return value._v
-    return value if cls in (str, tuple, np.dtype, type(None), type) else unwrap(value)
+    if cls in (str, tuple, np.dtype, type(None), type):
+        return value
+    if cls is not XTensor and is_labelled(value):  # an xr.DataArray keeps its dims
+        return XTensor(value)._v
+    return unwrap(value)
 
 
 def function_of(name: str) -> Callable:

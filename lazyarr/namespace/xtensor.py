@@ -20,7 +20,7 @@ from lazyarr.graph.ops._declare import axes_of
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.namespace import xtensor_index
-from lazyarr.namespace.array import UFUNCS, Array
+from lazyarr.namespace.array import UFUNCS, Array, safe
 from lazyarr.namespace.xtensor_data import either, is_labelled, merged_attrs
 from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.xtensor import moving, reducing
@@ -374,7 +374,7 @@ def _as_dtype(v: Variable, dtype: np.dtype) -> Variable:
 
 def as_xtensor(value: object) -> XTensor:
     """Return anything with dims (an xr.DataArray), or a number, as an XTensor."""
-    return value if isinstance(value, XTensor) else XTensor(value)
+    return value if value.__class__ is XTensor else XTensor(value)
 
 
 def operand(value: object) -> object:
@@ -402,10 +402,11 @@ def wrap_named(variable: Variable, operands: Sequence) -> XTensor:
     another size are dropped; name and attributes are those of the first, as in functions of
     xarray.
     """
-    named = [x for x in operands if isinstance(x, XTensor)]
+    named = [as_xtensor(x) for x in operands if x.__class__ is XTensor or is_labelled(x)]
     if not named:
         return XTensor._of(variable, EMPTY)
-    many = [_surviving(variable, x) for x in named]
+    expr = variable.expr if variable.op is not None and variable.op.kind == "elementwise" else ()
+    many = [x._coords if x._v in expr else _surviving(variable, x) for x in named]
     coords = many[0] if len(many) == 1 else merge(many, options.arithmetic_join)
     attrs = named[0]._attrs if options.keep_attrs else None
     return XTensor._of(variable, coords, named[0]._name, attrs)
@@ -421,8 +422,6 @@ def _surviving(variable: Variable, x: XTensor) -> Coords:
         lambda name, c: all(d in sizes and (sizes[d] == own[d] or c.index is None) for d in c.dims)
     )
     record, params = variable.op, variable.params
-    if record is None or record.kind == "elementwise":
-        return coords
     if record.name == "flip":
         turned = [variable.type.dims[i] for i in params["axis"]]
         return coords.isel(dict.fromkeys(turned, slice(None, None, -1)))
@@ -445,29 +444,43 @@ def dot(*arrays: object, dim: object = None) -> XTensor:
 
 
 def _pair(variable: Variable, a: XTensor, b: XTensor) -> XTensor:
-    """The handle of a binary result; most often both sides have the same labels."""
+    """Return the handle of a binary result; most often both sides have the same labels."""
     coords, other = a._coords, b._coords
-    if coords is not other and other:
-        coords = merge([coords, other], options.arithmetic_join) if coords else other
+    if coords is not other and other._items:
+        coords = merge([coords, other], options.arithmetic_join) if coords._items else other
     attrs = a._attrs
     if attrs is not b._attrs:
         attrs = merged_attrs([attrs, b._attrs])
-    name = a._name if a._name == b._name else None
-    return XTensor._of(variable, coords, name, attrs)
+    return XTensor._of(variable, coords, a._name if a._name == b._name else None, attrs)
 
 
 def _binary(name: str):
+    """Return an operator and its reflection, recording known types by the shortest way."""
     record = OPS[name]
+    call = record.bare
+    known: dict = {}
+
+    def node(a: Variable, b: object) -> Variable:
+        key = (a.type, b.type if b.__class__ is Variable else b.__class__)
+        found = known.get(key)
+        if found is not None:
+            return Variable(found, (call, a, b))
+        out = record(a, b)
+        if out.call is call and (b.__class__ is Variable or safe(a.type, b)):
+            if len(known) > _MEMO_LIMIT:
+                known.clear()
+            known[key] = out.type
+        return out
 
     def forward(self, other):
         if other.__class__ is XTensor:
-            return _pair(record(self._v, other._v), self, other)
+            return _pair(node(self._v, other._v), self, other)
         b = _other_side(other)
         if b.__class__ is XTensor:
-            return _pair(record(self._v, b._v), self, b)
+            return _pair(node(self._v, b._v), self, b)
         if b is None:
             return NotImplemented
-        return XTensor._of(record(self._v, b), self._coords, self._name, self._attrs)
+        return XTensor._of(node(self._v, b), self._coords, self._name, self._attrs)
 
     def backward(self, other):
         b = _other_side(other)
@@ -503,6 +516,7 @@ def _reduction(name: str, doc: str):
     return method
 
 
+_MEMO_LIMIT = 4096
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
     "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "and": "bitwise_and",

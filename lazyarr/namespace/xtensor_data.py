@@ -10,7 +10,7 @@ from lazyarr.graph.dtypes import as_dtype
 from lazyarr.graph.node import Variable, data
 from lazyarr.graph.registry import op
 from lazyarr.namespace.array import Array, unwrap
-from lazyarr.xtensor.coords import EMPTY, Coord, Coords
+from lazyarr.xtensor.coords import EMPTY, Coord, Coords, shared
 from lazyarr.xtensor.types import XTensorType, as_dims
 
 
@@ -86,7 +86,9 @@ def _from_labelled(array: object) -> tuple[Variable, Labels]:
         values = np.array(array.values)  # type: ignore[attr-defined]
         node = data(values, XTensorType(as_dtype(values.dtype), dims, values.shape))
     coords = {str(k): _coord(str(k), c) for k, c in getattr(array, "coords", {}).items()}
-    return node, Labels(Coords(coords), getattr(array, "name", None), dict(array.attrs) or None)
+    return node, Labels(
+        shared(Coords(coords)), getattr(array, "name", None), dict(array.attrs) or None
+    )
 
 
 def _coord(name: str, given: object) -> Coord:

@@ -27,7 +27,9 @@ class Handle:
     def __init__(self, data: object, dims=None, coords=None, name=None, attrs=None):
         self._v, own = named_node(data, dims)
         given = make_coords(coords, self.dims, self.sizes) if coords else EMPTY
-        self._coords = own.coords.assign(given) if coords else own.coords
+        self._coords = own.coords
+        if given:
+            self._coords = own.coords.assign(given) if own.coords else given
         self._name = own.name if name is None else name
         self._attrs = dict(attrs) if attrs is not None else own.attrs
 

@@ -270,7 +270,7 @@ class Coord:
 class Coords(Mapping):
     """An immutable mapping from names to coordinates."""
 
-    __slots__ = ("_items", "_hash")
+    __slots__ = ("_items", "_hash", "__weakref__")
 
     def __init__(self, items: Mapping[str, Coord] | None = None):
         self._items = dict(items or {})
@@ -368,6 +368,16 @@ class Coords(Mapping):
 
 
 EMPTY = Coords()
+_known: "weakref.WeakValueDictionary[tuple, Coords]" = weakref.WeakValueDictionary()
+
+
+def shared(coords: Coords) -> Coords:
+    """Return the one object for equal coordinates, so that arrays with equal labels hold the same."""
+    try:
+        key = tuple((k, c.key, tuple(c.attrs.items())) for k, c in coords._items.items())
+        return _known.setdefault(key, coords)
+    except TypeError:  # attributes that cannot be hashed
+        return coords
 
 
 def take_values(dims: tuple, values: np.ndarray, keys: Mapping[str, object]) -> tuple:
@@ -395,7 +405,8 @@ def make_coords(given: Mapping, dims: tuple, sizes: Mapping[str, object]) -> Coo
 
     A value is labels along the dim of its name, `(dims, values)`, a scalar, or an array with dims.
     """
-    return Coords({str(name): _make_coord(str(name), v, dims, sizes) for name, v in given.items()})
+    made = {str(name): _make_coord(str(name), v, dims, sizes) for name, v in given.items()}
+    return shared(Coords(made))
 
 
 def _make_coord(name: str, given: object, dims: tuple, sizes: Mapping[str, object]) -> Coord:

@@ -97,6 +97,9 @@ class Roots:
                 self._store(x)
         elif op.name == "take" and self.costs.get(inputs[0], 0) > 0:
             self._store(inputs[0])
+        elif op.name in ("take_add", "take_set"):  # values from a vector loop, a bare scatter after
+            if self.costs.get(inputs[2], 0) > 0:
+                self._store(inputs[2])
         elif op.name == "contract":
             self._hoist_contract(node)
         elif op.kind == "elementwise":

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 
 from lazyarr.errors import AxisError, DTypeError, ShapeError
-from lazyarr.graph import dtypes, shapes
+from lazyarr.graph import dtypes, numeric, shapes
 from lazyarr.graph.node import Variable, as_operand, symbol
 from lazyarr.graph.op import NoGradient, Op, common_dtype
 from lazyarr.graph.registry import op, register
@@ -155,6 +155,7 @@ def reduction(**fields: object) -> Callable:
 
     def declare(prepare: Callable) -> Op:
         name = fields.pop("name", prepare.__name__)
+        fields.setdefault("reference", numeric.REDUCE[fields["combine"]])
         return register(
             Op(name, "reduction", prepare, _infer_reduction, inspect.getdoc(prepare), **fields)
         )
@@ -176,6 +177,7 @@ def cumulative(**fields: object) -> Callable:
 
     def declare(prepare: Callable) -> Op:
         doc = inspect.getdoc(prepare)
+        fields.setdefault("reference", numeric.ACCUMULATE[fields["combine"]])
         return register(
             Op(prepare.__name__, "cumulative", prepare, _infer_cumulative, doc, **fields)
         )

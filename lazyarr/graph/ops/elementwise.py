@@ -253,9 +253,9 @@ _unary(
     lambda y, x: op.divide(1 / math.log(10), x),
     "Logarithm to base 10.",
 )
-_unary("sin", s.sin, np.sin, lambda y, x: op.cos(x), "Sine.")
-_unary("cos", s.cos, np.cos, lambda y, x: op.negative(op.sin(x)), "Cosine.")
-_unary("tan", s.tan, np.tan, lambda y, x: op.add(op.multiply(y, y), 1), "Tangent.")
+_unary("sin", s.sin, np.sin, lambda y, x: op.cos(x), "Sine of an angle in radians.")
+_unary("cos", s.cos, np.cos, lambda y, x: op.negative(op.sin(x)), "Cosine of an angle in radians.")
+_unary("tan", s.tan, np.tan, lambda y, x: op.add(op.multiply(y, y), 1), "Tangent of an angle in radians.")
 _unary("sinh", s.sinh, np.sinh, lambda y, x: op.cosh(x), "Hyperbolic sine.")
 _unary("cosh", s.cosh, np.cosh, lambda y, x: op.sinh(x), "Hyperbolic cosine.")
 _unary(
