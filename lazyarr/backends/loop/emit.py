@@ -33,7 +33,13 @@ from lazyarr.graph import scalar
 from lazyarr.graph.scalar import PRIMS, Scalar
 from lazyarr.graph.shapes import Size
 
+COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "xor", "iadd", "imul"}
 GATHER_LANES = 4  # wider vectors gather more slowly
+
+
+def _rank(atom: Scalar) -> tuple:
+    """Order the operands of a commutative primitive: locals by age, then constants."""
+    return (1, 0) if atom.prim == "const" else (0, atom.args[0].number)
 
 
 class Scope:
@@ -77,10 +83,14 @@ class Emitter:
             else:
                 self._call(item)
 
+    def _local(self, letter: str, depth: int, mutable: bool = False) -> Local:
+        number = next(self.counter)
+        return Local(f"{letter}{number}", number, depth, mutable)
+
     def _open(self, loop: object) -> Scalar:
         depth = len(self.scopes)
         self.scopes.append(Scope(loop, depth))
-        return scalar.var(Local(f"i{next(self.counter)}", depth), INT64)
+        return scalar.var(self._local("i", depth), INT64)
 
     def _close(self, counter: Scalar, extent: object, kind: str) -> None:
         scope = self.scopes.pop()
@@ -229,7 +239,7 @@ class Emitter:
             self._fill(node, inner, kept, start)
 
     def _register(self, start: Scalar) -> Scalar:
-        name = Local(f"a{next(self.counter)}", len(self.scopes) - 1, mutable=True)
+        name = self._local("a", len(self.scopes) - 1, mutable=True)
         out = scalar.var(name, start.dtype)
         self._here.body.append(Init(out, start))
         return out
@@ -347,6 +357,11 @@ class Emitter:
             return self._select(*args)
         if prim == "cast" and args[0].dtype.kind == "b" and args[0].prim == "var":
             return self.let("select", args[0], scalar.const(1, dtype), scalar.const(0, dtype))
+        if prim in ("max", "min") and dtype.kind == "f":
+            return self._extreme(prim, *args)
+        if prim in COMMUTATIVE:
+            args = sorted(args, key=_rank)
+            value = Scalar(prim, tuple(args), dtype)
         depth = 0
         for a in args:
             if a.prim == "var":
@@ -362,6 +377,25 @@ class Emitter:
                 self.logic[found] = value
         return found
 
+    def _extreme(self, prim: str, a: Scalar, b: Scalar) -> Scalar:
+        """Return the larger or smaller of two floats, or their NaN, by comparisons of their own.
+
+        The sum of both orders of comparison is NaN just where an operand is; a test of the operands
+        themselves would be merged with the comparison, and then C compilers do not vectorise it.
+        """
+
+        def beyond(x: Scalar, y: Scalar, test: str) -> Scalar:
+            return self.let(test, y, x) if prim == "max" else self.let(test, x, y)
+
+        if b.prim == "const" and b.args[0] == b.args[0]:
+            return self.let("select", beyond(b, a, "le"), b, a)
+        if a.prim == "const" and a.args[0] == a.args[0]:
+            return self.let("select", beyond(a, b, "lt"), a, b)
+        first = self.let("select", beyond(a, b, "lt"), a, b)
+        second = self.let("select", beyond(b, a, "lt"), b, a)
+        both = self.let("add", first, second)
+        return self.let("select", self.let("ne", both, both), both, first)
+
     def _select(self, test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
         """Choose by one comparison after the other: C compilers vectorise no logic of booleans."""
         value = self.logic[test]
@@ -373,7 +407,7 @@ class Emitter:
         return self.let("select", a, yes, self.let("select", b, yes, no))
 
     def _define(self, value: Scalar, depth: int) -> Scalar:
-        out = scalar.var(Local(f"t{next(self.counter)}", depth), value.dtype)
+        out = scalar.var(self._local("t", depth), value.dtype)
         self.scopes[depth].body.append(Let(out, value))
         return out
 
@@ -443,7 +477,7 @@ class Emitter:
         scope = self.scopes[depth]
         found = scope.memo.get((buffer, offset))
         if found is None:
-            found = scalar.var(Local(f"t{next(self.counter)}", depth), buffer.dtype)
+            found = scalar.var(self._local("t", depth), buffer.dtype)
             scope.memo[buffer, offset] = found
             scope.gathers |= any(dynamics((i,)) for i in access.index)
             scope.body.append(Load(found, buffer, offset))
@@ -488,7 +522,7 @@ class Emitter:
             return
         flag = scope.flags.get(code)
         if flag is None:
-            flag = scalar.var(Local(f"a{next(self.counter)}", depth - 1, mutable=True), INT64)
+            flag = scalar.var(self._local("a", depth - 1, mutable=True), INT64)
             scope.flags[code] = flag
             self.scopes[depth - 1].body.append(Init(flag, constant(0)))
         scope.body.append(Accumulate(flag, "or", self.let("select", holds, constant(0), constant(1))))

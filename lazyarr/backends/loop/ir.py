@@ -31,12 +31,12 @@ INDEX_PRIMS = {
 
 
 class Local:
-    """A name inside a function: `depth` counts the loops around its definition."""
+    """A name inside a function: `number` is its age, `depth` counts the loops around its definition."""
 
-    __slots__ = ("name", "depth", "mutable")
+    __slots__ = ("name", "number", "depth", "mutable")
 
-    def __init__(self, name: str, depth: int, mutable: bool = False):
-        self.name, self.depth, self.mutable = name, depth, mutable
+    def __init__(self, name: str, number: int, depth: int, mutable: bool = False):
+        self.name, self.number, self.depth, self.mutable = name, number, depth, mutable
 
     def __repr__(self) -> str:
         return self.name
