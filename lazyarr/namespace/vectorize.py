@@ -1,7 +1,7 @@
 """`vectorize`, and the derivatives made with it: `jacobian`, `hessian` and `hvp`.
 
-A function is recorded once, on symbols without the axis, and the recorded graph is batched by the kinds
-of its ops, so what runs is whole-array code. XTensors are mapped over a named dimension.
+A function is recorded once, on symbols without the axis, and the recorded graph is batched by the
+kinds of its ops, so what runs is whole-array code. XTensors are mapped over a named dimension.
 """
 
 import functools
@@ -28,7 +28,7 @@ from lazyarr.namespace.derivatives import (
     _node,
     asarray_like,
     gradients,
-    positional,
+    lowered,
     relabel,
 )
 from lazyarr.namespace.functions import asarray
@@ -36,6 +36,7 @@ from lazyarr.namespace.tree import Tree, flatten, tree_map, unflatten
 from lazyarr.namespace.xtensor import XTensor
 from lazyarr.namespace.xtensor_data import is_labelled
 from lazyarr.xtensor.coords import Coords, merge
+from lazyarr.xtensor.naming import unnamed
 from lazyarr.xtensor.types import XTensorType
 
 # -- vectorize ------------------------------------------------------------------------------------
@@ -50,11 +51,11 @@ def vectorize(
 ):
     """Return f mapped over an axis of its arguments, recorded once and run on all elements at once.
 
-    in_axes: the mapped axis of every argument, or a tuple with an entry per argument: an axis, None for
-    an argument that every call shares, or a pytree of these. out_axes: where results have the axis, in
-    the same form. Keyword arguments are shared. With `dim`, every XTensor that has the dimension is
-    mapped over it, in keyword arguments too, and results have it in front, with its coordinates.
-    Raises ShapeError when the mapped axes differ in size.
+    in_axes: the mapped axis of every argument, or a tuple with an entry per argument: an axis, None
+    for an argument that every call shares, or a pytree of these. out_axes: where results have the
+    axis, in the form of the result. Keyword arguments are shared. With `dim`, every XTensor that
+    has the dimension is mapped over it, in keyword arguments too, and results have it in front,
+    with its coordinates. Raises ShapeError when the mapped axes differ in size.
 
     >>> import lazyarr as xp
     >>> x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -191,13 +192,13 @@ def _mapped_results(results, places, moved, size, dim, labels) -> list:
     """Batch what f recorded and return its results with the axis; others stay as they are."""
     arrays = [i for i, r in enumerate(results) if _is_array(r)]
     handles = [asarray_like(results[i]) for i in arrays]
-    nodes = positional([*(h._v for h in handles), *(m.handle._v for m in moved)])
+    nodes, tied = lowered([*(h._v for h in handles), *(m.handle._v for m in moved)])
     symbols = nodes[len(handles) :]
     given = {s: (_front(m, size), True) for s, m in zip(symbols, moved, strict=True)}
+    pairs = batch_nodes(nodes[: len(handles)], given, size)
+    rows = tied([node for node, _ in pairs])
     out = list(results)
-    for i, h, (node, batched) in zip(
-        arrays, handles, batch_nodes(nodes[: len(handles)], given, size), strict=True
-    ):
+    for i, h, node, (_, batched) in zip(arrays, handles, rows, pairs, strict=True):
         out[i] = _placed(h, node, batched, places[i], size, dim, labels)
     return out
 
@@ -245,9 +246,9 @@ def _named_result(handle: XTensor, node: Variable, dim: str | None, labels: Coor
 def jacobian(f: object, argnums: object = 0, *, mode: str | None = None):
     """Return the Jacobian of a function, as a function, or of an expression by handles.
 
-    Its shape is that of the value followed by that of the argument. For XTensors its dims are those of
-    the value, then those of the argument, with a trailing underscore where both have the name. Values
-    and arguments may be pytrees: the result has the tree of the value, in it that of the argument.
+    Its shape is that of the value followed by that of the argument. For XTensors its dims are those
+    of the value, then those of the argument, with a trailing underscore where both have the name.
+    Values and arguments may be pytrees: the result has the tree of the value, in it the argument's.
     mode: "forward" (one pass for each element of the argument), "reverse" (for each element of the
     value), or None for the cheaper. Raises GradientError for values that are not real.
 
@@ -297,17 +298,17 @@ def _jacobians(y: object, wrt: Sequence, mode: str | None) -> list:
     nodes = [_check_wrt(_node(h, "wrt"), f"input {i}") for i, h in enumerate(wrt)]
     if top.type.dtype.kind == "c":
         raise GradientError(
-            "the Jacobian of a complex value is not one array; take real and imaginary parts apart, "
-            "or use jvp."
+            "the Jacobian of a complex value is not one array; take real and imaginary parts "
+            "apart, or use jvp."
         )
-    value, *xs = positional([top, *nodes])
+    (value, *xs), tied = lowered([top, *nodes])
     modes = [mode or _cheaper(value, x) for x in xs]
     by_rows = [x for x, m in zip(xs, modes, strict=True) if m == "reverse"]
     rows = iter(_rows(value, by_rows) if by_rows else ())
     found = [
         next(rows) if m == "reverse" else _columns(value, x) for x, m in zip(xs, modes, strict=True)
     ]
-    return [_between(v, y, h) for v, h in zip(found, wrt, strict=True)]
+    return [_between(v, y, h) for v, h in zip(tied(found), wrt, strict=True)]
 
 
 def _cheaper(y: Variable, x: Variable) -> str:
@@ -383,8 +384,8 @@ def _free(name: str, taken: set) -> str:
 def hessian(f: object, argnums: object = 0):
     """Return the matrix of second derivatives of a 0-d function or expression.
 
-    Its shape is that of the argument twice; for XTensors the second dims have a trailing underscore. By
-    several arguments it is a pytree in a pytree. It is forward mode over reverse mode.
+    Its shape is that of the argument twice; for XTensors the second dims have a trailing
+    underscore. By several arguments it is a pytree in a pytree. It is forward over reverse mode.
 
     >>> import lazyarr as xp
     >>> hessian(lambda x: xp.sum(x**3))(xp.asarray([1.0, 2.0])).compute()
@@ -409,8 +410,8 @@ def _hessians(y: object, wrt: Sequence) -> list[list]:
 def hvp(f: object, primals: object, tangents: object):
     """Return the Hessian of a 0-d function at primals, times tangents, without making the Hessian.
 
-    primals and tangents are tuples with an entry, a pytree, for each argument of f; the result has their
-    structure. For an expression, primals are the handles to differentiate by, a pytree.
+    primals and tangents are tuples with an entry, a pytree, for each argument of f; the result has
+    their structure. For an expression, primals are the handles to differentiate by, a pytree.
 
     >>> import lazyarr as xp
     >>> x, v = xp.asarray([1.0, 2.0]), xp.asarray([1.0, 1.0])
@@ -428,10 +429,10 @@ def hvp(f: object, primals: object, tangents: object):
     if len(directions) != len(leaves) or (other != tree and tree.kind is not None):
         raise ArgumentError("hvp: primals and tangents differ in structure.")
     first = gradients(y, leaves)
-    low = positional([*(g._v for g in first), *(x._v for x in leaves)])
+    low, tied = lowered([*(g._v for g in first), *(x._v for x in leaves)])
     grads, xs = low[: len(first)], low[len(first) :]
-    seeds = positional([_like(t, h) for t, h in zip(directions, leaves, strict=True)])
-    found = pushforward(grads, xs, seeds)
+    seeds = [unnamed(_like(t, h)) for t, h in zip(directions, leaves, strict=True)]
+    found = tied(pushforward(grads, xs, seeds))
     return unflatten(
         tree,
         [
