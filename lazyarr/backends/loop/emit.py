@@ -6,7 +6,8 @@ a statement stores and another reads in the same iteration never passes through 
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from lazyarr.backends.loop.ir import (
 )
 from lazyarr.backends.loop.notation import Access, Buffer, Position, dynamics
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
-from lazyarr.graph import scalar
+from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import PRIMS, Scalar
 from lazyarr.graph.shapes import Size
 
@@ -56,11 +57,32 @@ class Scope:
         self.gathers = False
 
 
-class Emitter:
-    """Emits one function; `many` are buffers written by several statements, `drop` dims without memory."""
+def is_sum_scatter(item: object) -> bool:
+    """Tell whether an item of a loop adds floats at dynamic places and does nothing else."""
+    s = item.statement if isinstance(item, Placed) else None
+    return s is not None and s.update and s.combine == "add" and s.buffer.dtype.kind == "f"
 
-    def __init__(self, many: set[Buffer], drop: dict[Buffer, tuple[int, ...]]):
-        self.many, self.drop = many, drop
+
+def _redirected(node: Placed, buffer: Buffer) -> Placed:
+    """Return a placed statement that writes another buffer."""
+    target = replace(node.statement.target, buffer=buffer)
+    return replace(node, statement=replace(node.statement, target=target))
+
+
+def as_form(atom: Scalar) -> Affine:
+    """Return an int64 atom as an index."""
+    return of(atom.args[0]) if atom.prim == "const" else of(atom)
+
+
+class Emitter:
+    """Emits one function.
+
+    `many` are buffers written by several statements, `drop` the dimensions without memory, and `make`
+    makes further temporaries.
+    """
+
+    def __init__(self, many: set[Buffer], drop: dict[Buffer, tuple[int, ...]], make: Callable):
+        self.many, self.drop, self.make = many, drop, make
         self.scopes = [Scope(None, 0)]
         self.counter = itertools.count()
         self.axis_values: dict[object, Affine] = {}
@@ -106,6 +128,9 @@ class Emitter:
             above.body.append(Fail(self.let("ne", flag, constant(0)), code))
 
     def _loop(self, loop: Loop) -> None:
+        if loop.role == "serial" and all(map(is_sum_scatter, loop.items)):
+            self._scatter(loop)
+            return
         for node in loop.starts:
             self._begin(node)
         self.index(of(loop.extent))
@@ -115,6 +140,57 @@ class Emitter:
         self._close(counter, loop.extent, "simd" if loop.role == "vector" else "serial")
         for node in loop.starts:
             self._finish(node)
+
+    def _scatter(self, loop: Loop) -> None:
+        """Add into the target and a private copy in turn, so that equal neighbours do not wait.
+
+        The copy pays where there are twice as many additions as elements, decided while running: its
+        loops have no iterations otherwise.
+        """
+        total = self.index(of(loop.extent))
+        copies = {n.statement.buffer: self._copy_of(n.statement.buffer) for n in loop.items}
+        numbers = {b: shapes.product(b.shape) for b in copies}
+        least = self.index(of(max(numbers.values(), key=lambda n: n if isinstance(n, int) else 0) * 2))
+        pairs = self.apply("ifloordiv", (total, constant(2)), INT64)
+        half = self.let("select", self.let("lt", least, total), pairs, constant(0))
+        for b, number in numbers.items():
+            self._sweep(half, number, lambda i, b=b: Store(copies[b], i, scalar.const(0, b.dtype)))
+        counter = self._open(loop)
+        for shift, buffers in enumerate(({b: b for b in copies}, copies)):
+            self.loop_values[loop] = of(counter) * 2 + shift
+            for node in loop.items:
+                self._statement(_redirected(node, buffers[node.statement.buffer]))
+        self._append(counter, half)
+        done = self.apply("imul", (half, constant(2)), INT64)
+        rest = self.apply("iadd", (total, self.apply("imul", (half, constant(-2)), INT64)), INT64)
+        counter = self._open(loop)
+        self.loop_values[loop] = of(counter) + as_form(done)
+        self.block(loop.items)
+        self._append(counter, rest)
+        for b, number in numbers.items():
+            self._sweep(half, number, lambda i, b=b: self._fold(b, copies[b], i))
+
+    def _copy_of(self, b: Buffer) -> Buffer:
+        return self.make("m", b.dtype, b.shape, order=b.order)
+
+    def _fold(self, b: Buffer, copy: Buffer, i: Scalar) -> Update:
+        value = scalar.var(self._local("t", len(self.scopes) - 1), b.dtype)
+        self._here.body.append(Load(value, copy, i))
+        return Update(b, i, "add", value)
+
+    def _sweep(self, half: Scalar, number: object, node: Callable) -> None:
+        """Emit a vector loop over all elements, which runs only where `half` is not 0."""
+        some = self.let("lt", constant(0), half)
+        count = self.let("select", some, self.index(of(number)), constant(0))
+        counter = self._open(None)
+        self._here.body.append(node(counter))
+        self._append(counter, count, "simd")
+
+    def _append(self, counter: Scalar, count: Scalar, kind: str = "serial") -> None:
+        """Close a loop; one that never runs is dropped."""
+        scope = self.scopes.pop()
+        if count.prim != "const" or count.args[0] > 0:
+            self._here.body.append(For(counter, count, kind, scope.body))
 
     def _cycle(self, item: Cycle) -> None:
         repeat = item.repeat
@@ -330,7 +406,7 @@ class Emitter:
                 out = out + self.axis_values[key] * k
             elif isinstance(key, Dynamic):
                 atom = self.value(key.value, memo)
-                out = out + (of(atom.args[0]) if atom.prim == "const" else of(atom)) * k
+                out = out + as_form(atom) * k
             else:
                 out = out + of(key) * k
         return out

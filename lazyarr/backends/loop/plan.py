@@ -100,7 +100,8 @@ def plan(graph: Graph) -> Plan:
     drop = shared_dims(block)
     many = _written_often(block)
     functions = [
-        _function(f"part{k}", items, many, drop) for k, items in enumerate(_segments(block))
+        _function(f"part{k}", items, Emitter(many, drop, program.buffer))
+        for k, items in enumerate(_segments(block))
     ]
     kept = {
         b: tuple(s for d, s in enumerate(b.shape) if d not in drop.get(b, ()))
@@ -177,8 +178,7 @@ def _segments(block: list) -> list[list]:
     return out
 
 
-def _function(name: str, items: list, many: set[Buffer], drop: dict) -> Function:
-    emitter = Emitter(many, drop)
+def _function(name: str, items: list, emitter: Emitter) -> Function:
     emitter.block(items)
     return Function(name, emitter.scopes[0].body, labels=list(_describe(items, "")))
 
