@@ -362,6 +362,13 @@ class XTensor(Handle):
         name = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or name is None or kwargs:
             return NotImplemented
+        for x in inputs:
+            if isinstance(x, np.ndarray) and x.ndim:
+                raise DimError(
+                    f"a NumPy array of shape {x.shape} meets an XTensor with dims {self.dims}: "
+                    "name its axes with XTensor(a, dims=...). An xr.DataArray on the left of an "
+                    "operator arrives here without its dims: write from_xarray(a) instead of a."
+                )
         return _many(name, *inputs)
 
 

@@ -39,10 +39,10 @@ def select(x: Variable, coords: Coords, keys: Mapping, drop: bool) -> tuple[Vari
         nodes[dim], own = _key(key)
         places[dim] = _places(nodes[dim], dim)
         brought.append(own.without_dim(*keys))
+    out = isel(x, nodes)
     kept = coords.isel(places)
     if drop:
         kept = kept.where(lambda name, c: bool(c.dims) or not coords[name].dims)
-    out = isel(x, nodes)
     many = [kept, *(c.within(out.type.dims) for c in brought if c)]
     return out, kept if len(many) == 1 else merge(many)
 

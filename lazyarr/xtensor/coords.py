@@ -372,7 +372,7 @@ _known: "weakref.WeakValueDictionary[tuple, Coords]" = weakref.WeakValueDictiona
 
 
 def shared(coords: Coords) -> Coords:
-    """Return the one object for equal coordinates, so that arrays with equal labels hold the same."""
+    """Return the one object for equal coordinates, which most arrays of a program share."""
     try:
         key = tuple((k, c.key, tuple(c.attrs.items())) for k, c in coords._items.items())
         return _known.setdefault(key, coords)

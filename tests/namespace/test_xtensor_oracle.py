@@ -1,10 +1,10 @@
 """xarray as the oracle: the same call on `xr.DataArray` and on XTensor, on random arrays.
 
-Dims in any number and order, labels of several kinds, NaN, several dtypes. Dims, dtype, coordinates,
-name and attrs must be identical, values close, and where one raises the other must. Divergences:
+Dims in any number and order, labels of several kinds, NaN, several dtypes. Dims, dtype,
+coordinates, name and attrs must be identical, values close, and both raise on the same calls.
 
-- a missing label in `dims` and a dim of size 1 raise in both, but `diff(n, label="lower")` labels every
-  difference by its lower neighbour here, where xarray does so for the first difference only.
+One divergence: `diff(n, label="lower")` labels every difference by its lower neighbour, where
+xarray does so for the first of several differences only.
 """
 
 import operator

@@ -1,6 +1,5 @@
 """Lowering: named code becomes what one would write positionally."""
 
-
 import numpy as np
 import pytest
 
