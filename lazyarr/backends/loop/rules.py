@@ -132,9 +132,10 @@ def arange(scope, node: Variable, index: tuple) -> Rule:
         return scalar.cast(position(index[0] * step + scope.sizes.canon(start)), node.dtype)
     wide = INT64 if node.dtype.kind in "iu" else np.dtype("float64")
     i = scalar.cast(position(index[0]), wide)
-    out = scalar.add(raw(start, wide), scalar.mul(raw(step, wide), i))
+    first = (yield start, ()) if start.__class__ is Variable else raw(start, wide)
+    width = (yield step, ()) if step.__class__ is Variable else raw(step, wide)
+    out = scalar.add(scalar.cast(first, wide), scalar.mul(scalar.cast(width, wide), i))
     return scalar.cast(out, node.dtype)
-    yield
 
 
 def size_value(scope, node: Variable, index: tuple) -> Rule:
