@@ -12,6 +12,7 @@ float64[5]
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from lazyarr.autodiff.batch_index import BATCH_INDEXING, by_index_map, fronted, indexed, widened
 from lazyarr.errors import ArgumentError, GraphError, LazyArrError
@@ -23,10 +24,12 @@ from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph, toposort, with_inputs
 from lazyarr.graph.types import TensorType, TupleType
 
-Pair = tuple  # (node after batching, whether it has the batch axis)
+Args = list[Any]
+Flags = list[bool]  # which operands have the batch axis
+Pair = tuple[Any, bool]  # (node after batching, whether it has the batch axis)
 
 
-def batch(graph: Graph, axes: Sequence, size: object) -> Graph:
+def batch(graph: Graph, axes: Sequence[int | None], size: object) -> Graph:
     """Return the graph with an axis of a size more on inputs and outputs.
 
     `axes` holds for each input the position of its new axis, or None for an input that stays as it
@@ -57,8 +60,8 @@ def batch_nodes(
 
     `given` maps nodes to what stands in their place, in the same form; they need not be leaves.
     """
-    done: dict[Variable, object] = dict(given)
-    work: list = list(reversed(toposort(outputs, stop=given)))
+    done: dict[Variable, Any] = dict(given)
+    work: list[Any] = list(reversed(toposort(outputs, stop=given)))
     while work:
         v = work.pop()
         if v.__class__ is tuple:  # a composite whose expansion is batched by now
@@ -84,7 +87,7 @@ def batch_nodes(
     return [done[v] for v in outputs]
 
 
-def _batched(v: Variable, args: list, moved: list, size: object) -> object:
+def _batched(v: Variable, args: Args, moved: Flags, size: object) -> Any:
     """Return the pair of a node with batched operands, a list of pairs for several outputs."""
     if getattr(v.type, "named", False):
         raise GraphError(f"batching is positional, {v!r} has names; lower the graph first.")
@@ -99,7 +102,7 @@ def _batched(v: Variable, args: list, moved: list, size: object) -> object:
 # -- parameters -----------------------------------------------------------------------------------
 
 # What one more leading axis does to a parameter, by its name.
-SHIFTED: dict[str, Callable] = {
+SHIFTED: dict[str, Callable[..., Any]] = {
     "axis": lambda value, size: (
         value + 1 if isinstance(value, int) else tuple(a + 1 for a in value)
     ),
@@ -111,7 +114,7 @@ SHIFTED: dict[str, Callable] = {
 }
 
 
-def same_op(node: Variable, args: Sequence, size: object) -> Variable:
+def same_op(node: Variable, args: Sequence[Any], size: object) -> Any:
     """Record the op of a node on batched operands, with its parameters shifted by one axis."""
     params = {k: SHIFTED[k](v, size) if k in SHIFTED else v for k, v in node.params.items()}
     return node.op.record(tuple(args), params)
@@ -130,19 +133,19 @@ def _keeps_axes(node: Variable) -> bool:
 # -- the kinds ------------------------------------------------------------------------------------
 
 
-def aligned(x: Variable, rank: int) -> Variable:
+def aligned(x: Variable, rank: int) -> Any:
     """Return a batched operand with size-1 axes behind the batch axis, up to a rank without it."""
     missing = rank + 1 - x.ndim
     return op.expand_dims(x, axis=tuple(range(1, missing + 1))) if missing > 0 else x
 
 
-def _elementwise(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _elementwise(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     rank = node.ndim
     operands = [aligned(a, rank) if m else a for a, m in zip(args, moved, strict=True)]
     return node.op.apply(node.call, tuple(operands))
 
 
-def _reduction(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _reduction(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     if not node.op.combine.startswith("arg") or len(node.params["axis"]) == 1:
         return same_op(node, args, size)
     # An index into all axes in C order: they become one, which may be new.
@@ -152,15 +155,15 @@ def _reduction(node: Variable, args: list, moved: list, size: object) -> Variabl
     return op.reshape(out, (size, *node.shape))
 
 
-def _cumulative(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _cumulative(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     return same_op(node, args, size)
 
 
-def _composite(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _composite(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     return same_op(node, args, size)
 
 
-def _movement(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _movement(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     """Shift the axes; where the op's index map shows that this is wrong, read by an index array."""
     if node.op.index is None:
         return _reshape_or_join(node, args, moved, size)
@@ -179,7 +182,7 @@ def _movement(node: Variable, args: list, moved: list, size: object) -> Variable
     return by_index_map(node, args, moved, size)
 
 
-def _is_shifted(node: Variable, out: Variable, args: Sequence) -> bool:
+def _is_shifted(node: Variable, out: Variable, args: Sequence[Any]) -> bool:
     """Tell whether a movement reads as another does, behind one more axis that stays."""
     starts = dict(zip(node.inputs[1:], args[-len(node.inputs[1:]) :], strict=False))
     want = [AxisMap(0)]
@@ -192,12 +195,12 @@ def _is_shifted(node: Variable, out: Variable, args: Sequence) -> bool:
     return tuple(have) == tuple(want)
 
 
-def _reshape_or_join(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _reshape_or_join(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     operands = [widened(a, m, size) for a, m in zip(args, moved, strict=True)]
     return same_op(node, operands, size)
 
 
-def _creation(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _creation(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     if "shape" not in node.params:
         return one_by_one(node, args, moved, size)
     (value,) = args
@@ -205,19 +208,19 @@ def _creation(node: Variable, args: list, moved: list, size: object) -> Variable
     return op.broadcast_to(aligned(value, node.ndim), (size, *node.shape))
 
 
-def _indexing(node: Variable, args: list, moved: list, size: object) -> Variable:
-    rule = BATCH_INDEXING.get(node.op.name, one_by_one)
+def _indexing(node: Variable, args: Args, moved: Flags, size: object) -> Any:
+    rule: Callable[..., Any] = BATCH_INDEXING.get(node.op.name, one_by_one)
     return rule(node, args, moved, size)
 
 
-def _contraction(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _contraction(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     *labels, out = node.params["spec"]
     fresh = max((k for group in (*labels, out) for k in group), default=-1) + 1
     batched = [(fresh, *group) if m else group for group, m in zip(labels, moved, strict=True)]
     return node.op.record(tuple(args), {"spec": (*batched, (fresh, *out))})
 
 
-def _library(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _library(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     """Ops on matrices are batched over leading axes; others run once for each element."""
     if "matrix" not in node.op.facts:
         return one_by_one(node, args, moved, size)
@@ -227,7 +230,7 @@ def _library(node: Variable, args: list, moved: list, size: object) -> Variable:
     return node.op.apply(node.call, tuple(operands))
 
 
-def _solve_columns(node: Variable, args: list, size: object) -> Variable:
+def _solve_columns(node: Variable, args: Args, size: object) -> Any:
     """One matrix for the whole batch: the batch axis joins the columns of the right-hand side."""
     a, b = args
     last = b.ndim - 1
@@ -241,13 +244,13 @@ def _solve_columns(node: Variable, args: list, size: object) -> Variable:
 # -- control --------------------------------------------------------------------------------------
 
 
-def _control(node: Variable, args: list, moved: list, size: object) -> object:
+def _control(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     if node.op.name == "scan":
         return _scan(node, args, moved, size)
     return one_by_one(node, args, moved, size)
 
 
-def _scan(node: Variable, args: list, moved: list, size: object) -> list[Pair]:
+def _scan(node: Variable, args: Args, moved: Flags, size: object) -> list[Pair]:
     """Batch the body. A carry is batched when it starts so, or becomes so in a step."""
     params = node.params
     n_carry, n_xs = params["n_carry"], params["n_xs"]
@@ -266,7 +269,7 @@ def _scan(node: Variable, args: list, moved: list, size: object) -> list[Pair]:
     ]
 
 
-def _swapped(x: Variable) -> Variable:
+def _swapped(x: Variable) -> Any:
     """The first two axes exchanged: the axis of the loop is the first of xs and ys."""
     return op.permute_dims(x, (1, 0, *range(2, x.ndim)))
 
@@ -280,7 +283,7 @@ class _Body:
         self.graph, self.pairs = graph, pairs
 
 
-def _batched_body(body: Graph, moved: list, n_carry: int, size: object) -> tuple[list, _Body]:
+def _batched_body(body: Graph, moved: Flags, n_carry: int, size: object) -> tuple[Flags, _Body]:
     """Return which carries are batched, a fixpoint, and the body for them."""
     flags = list(moved)
     while True:
@@ -302,13 +305,13 @@ def _loop_symbol(v: Variable, moved: bool, size: object) -> Variable:
     return symbol(TensorType(v.dtype, (size, *v.shape)) if moved else v.type, v.name)
 
 
-def _carry(y: Variable, moved: bool, before: Variable, size: object) -> Variable:
+def _carry(y: Variable, moved: bool, before: Variable, size: object) -> Any:
     """A new carry in exactly the type that it has before the step."""
     out, shape = widened(y, moved, size), (size, *before.shape)
     return out if out.shape == shape else op.specify_shape(out, shape)
 
 
-def one_by_one(node: Variable, args: list, moved: list, size: object) -> Variable:
+def one_by_one(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     """Run a node for each element of the batch in a loop: right for every op, fast for none."""
     inside = [
         symbol(TensorType(a.dtype, a.shape[1:]) if m else a.type) if a.__class__ is Variable else a
@@ -329,7 +332,7 @@ def one_by_one(node: Variable, args: list, moved: list, size: object) -> Variabl
     return loop if several else op.pick(loop, 0)
 
 
-BATCH: dict[str, Callable] = {
+BATCH: dict[str, Callable[..., Any]] = {
     "elementwise": _elementwise,
     "reduction": _reduction,
     "cumulative": _cumulative,

@@ -5,6 +5,7 @@ element becomes one of size * n rows), and n times the batch number is added to 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
@@ -13,14 +14,14 @@ from lazyarr.graph.ops.indexing import gather, read_region, region_shape
 from lazyarr.graph.registry import op
 
 
-def fronted(x: Variable, axis: int) -> Variable:
+def fronted(x: Variable, axis: int) -> Any:
     """Return x with an axis moved to the front."""
     if axis == 0:
         return x
     return op.permute_dims(x, (axis, *(i for i in range(x.ndim) if i != axis)))
 
 
-def widened(x: Variable, moved: bool, size: object) -> Variable:
+def widened(x: Variable, moved: bool, size: object) -> Any:
     """Return an operand with the batch axis, repeated along it when it has none."""
     return x if moved else op.broadcast_to(x, (size, *x.shape))
 
@@ -28,21 +29,21 @@ def widened(x: Variable, moved: bool, size: object) -> Variable:
 # -- one axis by an array of indices ---------------------------------------------------------------
 
 
-def _rows(x: Variable, axis: int) -> Variable:
+def _rows(x: Variable, axis: int) -> Any:
     """The batch axis and an axis of the element as one, in front of the others."""
     y = op.permute_dims(x, (0, axis + 1, *(i for i in range(1, x.ndim) if i != axis + 1)))
     return op.reshape(y, (y.shape[0] * y.shape[1], *y.shape[2:]))
 
 
-def _joint(indices: Variable, n: object, size: object) -> Variable:
+def _joint(indices: Variable, n: object, size: object) -> Any:
     """Batched indices as row numbers of `_rows`."""
     offsets = op.multiply(op.arange(size), n)
     return op.add(indices, op.reshape(offsets, (size, *(1,) * (indices.ndim - 1))))
 
 
-def taken(x: tuple, indices: tuple, axis: int, size: object) -> Variable:
-    """Record `take` where x, the indices or both are batched; axis is that of the element."""
-    (x, x_moved), (indices, moved) = x, indices
+def taken(source: tuple[Any, bool], places: tuple[Any, bool], axis: int, size: object) -> Any:
+    """Record `take` where source, places or both are batched; axis is that of the element."""
+    (x, x_moved), (indices, moved) = source, places
     if not moved:
         return gather(x, indices, axis + 1)
     if not x_moved:
@@ -53,7 +54,9 @@ def taken(x: tuple, indices: tuple, axis: int, size: object) -> Variable:
     return op.permute_dims(out, order) if axis else out
 
 
-def written(record: Op, operands: Sequence, moved: Sequence, axis: int, size: object) -> Variable:
+def written(
+    record: Op, operands: Sequence[Any], moved: Sequence[bool], axis: int, size: object
+) -> Any:
     """Record `take_set` or `take_add` where any of (x, indices, v) is batched."""
     x, indices, v = operands
     x, v = widened(x, moved[0], size), widened(v, moved[2], size)
@@ -68,12 +71,12 @@ def written(record: Op, operands: Sequence, moved: Sequence, axis: int, size: ob
     return op.permute_dims(out, (0, *range(2, axis + 2), 1, *range(axis + 2, out.ndim)))
 
 
-def _take(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _take(node: Variable, args: list[Any], moved: list[bool], size: object) -> Any:
     x, indices = zip(args, moved, strict=True)
     return taken(x, indices, node.params["axis"], size)
 
 
-def _scatter(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _scatter(node: Variable, args: list[Any], moved: list[bool], size: object) -> Any:
     return written(node.op, args, moved, node.params["axis"], size)
 
 
@@ -81,16 +84,20 @@ def _scatter(node: Variable, args: list, moved: list, size: object) -> Variable:
 
 
 def positions(
-    maps: Sequence, source: tuple, region: tuple, starts: Mapping, size: object
-) -> tuple[Variable, bool]:
+    maps: Sequence[Any],
+    source: tuple[Any, ...],
+    region: tuple[Any, ...],
+    starts: Mapping[Any, Any],
+    size: object,
+) -> tuple[Any, bool]:
     """Return the places of a region in the flattened source, and whether they are batched.
 
     `maps` says what each source axis reads (see `AxisMap`); `starts` maps a start that is a
     Variable to what it is after batching.
     """
-    total: Variable | None = None
-    stride: object = 1
-    fixed: object = 0
+    total: Any = None
+    stride: Any = 1
+    fixed: Any = 0
     moved = any(starts[m.start][1] for m in maps if m.start in starts)
     for m, n in zip(reversed(maps), reversed(source), strict=True):
         terms = []
@@ -114,14 +121,14 @@ def positions(
     return op.broadcast_to(op.add(total, fixed), shape), moved
 
 
-def _flat(x: Variable, moved: bool) -> Variable:
+def _flat(x: Variable, moved: bool) -> Any:
     """An operand with the axes of its elements as one."""
     if moved:
         return op.reshape(x, (x.shape[0], shapes.product(x.shape[1:])))
     return op.reshape(x, (shapes.product(x.shape),))
 
 
-def by_index_map(node: Variable, args: list, moved: list, size: object) -> Variable:
+def by_index_map(node: Variable, args: list[Any], moved: list[bool], size: object) -> Any:
     """Record any movement with an index map as one `take` of the flattened operand."""
     n_starts = len(node.inputs) - 1
     after = zip(args[len(args) - n_starts :], moved[len(moved) - n_starts :], strict=True)
@@ -133,7 +140,7 @@ def by_index_map(node: Variable, args: list, moved: list, size: object) -> Varia
     return taken((_flat(args[0], moved[0]), moved[0]), where, 0, size)
 
 
-def indexed(node: Variable, args: list, moved: list, size: object) -> Variable:
+def indexed(node: Variable, args: list[Any], moved: list[bool], size: object) -> Any:
     """Read a region whose starts are batched; a single such axis by indices along it."""
     batched = [i for i, m in enumerate(moved[1:]) if m]
     if len(batched) > 1:
@@ -158,7 +165,7 @@ def indexed(node: Variable, args: list, moved: list, size: object) -> Variable:
     return taken((region, moved[0]), (indices, True), out_axis, size)
 
 
-def _write_region(node: Variable, args: list, moved: list, size: object) -> Variable:
+def _write_region(node: Variable, args: list[Any], moved: list[bool], size: object) -> Any:
     x, v = (widened(a, m, size) for a, m in zip(args[:2], moved[:2], strict=True))
     spec, lengths = node.params["spec"], node.params["lengths"]
     if not any(moved[2:]):
@@ -174,7 +181,7 @@ def _write_region(node: Variable, args: list, moved: list, size: object) -> Vari
     return op.reshape(out, (size, *node.shape))
 
 
-BATCH_INDEXING: dict[str, Callable] = {
+BATCH_INDEXING: dict[str, Callable[..., Any]] = {
     "take": _take,
     "take_set": _scatter,
     "take_add": _scatter,

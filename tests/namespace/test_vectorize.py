@@ -192,6 +192,16 @@ def test_gradient_through_named_vectorize() -> None:
     close(each.values, 3 * X**2)
 
 
+def test_named_gradients_nest() -> None:
+    """A gradient depends on the named nodes themselves, not on positional copies of them."""
+    twice = xp.grad(lambda x: xp.grad(lambda z: (z**3).sum())(x).sum())
+    close(twice(weights()).values, 6 * V)
+    mixed = xp.grad(lambda x: xp.grad(lambda z: (z**2 * x).sum())(x).sum())
+    close(mixed(weights()).values, 4 * V)
+    w = weights()
+    close(xp.grad((xp.grad((w**3).sum(), w) * w).sum(), w).values, 9 * V**2)
+
+
 def test_named_errors() -> None:
     with pytest.raises(ArgumentError, match="'draw'"):
         vectorize(lambda t: t, dim="draw")(draws())
