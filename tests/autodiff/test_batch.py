@@ -20,7 +20,7 @@ from lazyarr.graph.ops.control import picks
 from lazyarr.graph.ops.indexing import basic_parts, getitem, read_region, update
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.traverse import Graph, toposort
-from lazyarr.graph.types import TensorType
+from lazyarr.graph.types import TensorType, TupleType
 
 pytestmark = pytest.mark.fast
 SIZE = 3
@@ -418,3 +418,21 @@ def test_parameters_that_grow_are_known() -> None:
         if record.kind in ("reduction", "cumulative"):
             x = leaf("bool" if record.combine in ("and", "or") else "float64", 2)
             assert set(record(x, axis=0).params) <= harmless | set(SHIFTED)
+
+
+def test_an_op_without_a_rule_runs_in_a_loop() -> None:
+    """Also one with several outputs; what is not batched is captured."""
+
+    def declared(name: str, infer, reference) -> Op:
+        return declare("library", name=name, infer=infer, reference=reference, vjp=None)(
+            lambda x, y, /: ((x, y), {})
+        )
+
+    try:
+        one = declared("test_one", lambda types, params: types[0], lambda x, y: x[::-1] + y)
+        two = declared("test_two", lambda types, params: TupleType(types),
+                       lambda x, y: (x[::-1], y * 2))  # fmt: skip
+        x, y = leaf("float64", 3), leaf("float64")
+        check_all([x, y], [one(x, y), *picks(two(x, y))])
+    finally:
+        del OPS["test_one"], OPS["test_two"]
