@@ -66,13 +66,16 @@ def walk(kept: dict[str, Any]) -> None:
     point = np.linspace(0.1, 1.0, 8)
     want = expected(point)
     x = xp.symbol("x", shape=(8,), dtype=xp.float64)
-    kept["total"] = total = xp.sum(stage("record", record, x))
+    kept["chain"] = chain = stage("record", record, x)
+    kept["total"] = total = xp.sum(chain)
     stage("print", repr, total)
     stage("unpickle", pickle.loads, stage("pickle", pickle.dumps, total))
     kept["pair"] = pair = stage("differentiate", xp.value_and_grad, total, x)
     kept["slow"] = slow = function(x, pair, "interpret")
     agree("the interpreter", stage("interpret", slow, point), want)
-    kept["fast"] = fast = stage("compile in C", function, x, pair, "c", bar=COMPILE_BAR)
+    kept["value"] = value = stage("compile in C", function, x, total, "c", bar=COMPILE_BAR)
+    agree("C", (stage("call", value, point), want[1]), want)
+    kept["fast"] = fast = stage("compile value and gradient in C", function, x, pair, "c")
     agree("C", stage("call", fast, point), want)
 
 

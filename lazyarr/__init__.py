@@ -48,6 +48,7 @@ _HOME = {
     "lazyarr.namespace.derivatives": ("grad", "jvp", "stop_gradient", "value_and_grad", "vjp"),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.transforms": ("compute", "function", "jit", "symbol"),
+    "lazyarr.namespace.vectorize": ("hessian", "hvp", "jacobian", "vectorize"),
     "lazyarr.namespace.xtensor": ("XTensor", "from_xarray"),
 }
 _MODULES = {"linalg": "lazyarr.namespace.linalg", "special": "lazyarr.namespace.special"}

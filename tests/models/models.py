@@ -145,4 +145,4 @@ def compiled(name: str, data: Data, size: int, backend: str) -> Any:
     with xp.set_options(skipna=False):
         x = xp.symbol("x", shape=(size,), dtype=xp.float64)
         logp = MODELS[name](x, data)
-        return xp.function([x], xp.value_and_grad(logp, x), backend=backend)
+        return xp.function([x], xp.value_and_grad(logp.data, x), backend=backend)
