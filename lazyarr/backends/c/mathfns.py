@@ -1,7 +1,8 @@
 """Support functions of printed C programs: what neither C nor its math library has.
 
-Every entry is a template over the C type `T`, its unsigned partner `U`, a suffix `S` for names and the
-literal suffix `F` of libm ("" or "f"). A program holds only those that it uses, with what they need.
+Every entry is a template over the C type `T`, its unsigned partner `U`, a suffix `S` for names and
+the literal suffix `F` of libm ("" or "f"). A program holds only those that it uses, with what they
+need.
 """
 
 FUNCTIONS: dict[str, str] = {}
@@ -13,23 +14,31 @@ def _define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
     NEEDS[name] = needs
 
 
-_define("ifloordiv", """
+_define(
+    "ifloordiv",
+    """
 static inline int64_t ifloordiv(int64_t a, int64_t b) {
   if (b == 0) return 0;
   int64_t q = a / b;
   return q - ((a % b != 0) & ((a < 0) != (b < 0)));
-}""")
+}""",
+)
 
-_define("slice_start", """
+_define(
+    "slice_start",
+    """
 static inline int64_t slice_start(int64_t n, int64_t has_a, int64_t a, int64_t has_b, int64_t b,
                                   int64_t step) {
   int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
   if (!has_a) return step < 0 ? high : low;
   if (a < 0) a += n;
   return a < low ? low : a > high ? high : a;
-}""")
+}""",
+)
 
-_define("slice_length", """
+_define(
+    "slice_length",
+    """
 static inline int64_t slice_length(int64_t n, int64_t has_a, int64_t a, int64_t has_b, int64_t b,
                                    int64_t step) {
   int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
@@ -40,26 +49,36 @@ static inline int64_t slice_length(int64_t n, int64_t has_a, int64_t a, int64_t 
   }
   if (step < 0) return stop < start ? (start - stop - 1) / (-step) + 1 : 0;
   return start < stop ? (stop - start - 1) / step + 1 : 0;
-}""", ("slice_start",))
+}""",
+    ("slice_start",),
+)
 
 # -- integers -------------------------------------------------------------------------------------
 
-_define("floordiv_int", """
+_define(
+    "floordiv_int",
+    """
 static inline T floordiv_S(T a, T b) {
   if (b == 0) return 0;
   if ((T)-1 < 0 && b == (T)-1) return (T)(0 - (U)a);
   T q = (T)(a / b);
   return (T)(q - ((a % b != 0) & ((a < 0) != (b < 0))));
-}""")
+}""",
+)
 
-_define("mod_int", """
+_define(
+    "mod_int",
+    """
 static inline T mod_S(T a, T b) {
   if (b == 0 || ((T)-1 < 0 && b == (T)-1)) return 0;
   T r = (T)(a % b);
   return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
-}""")
+}""",
+)
 
-_define("pow_int", """
+_define(
+    "pow_int",
+    """
 static inline T pow_S(T x, T n) {
   U base = (U)x, out = 1;
   if (n < 0) return (T)(x == 1 ? 1 : x == (T)-1 ? (n & 1 ? -1 : 1) : 0);
@@ -68,29 +87,42 @@ static inline T pow_S(T x, T n) {
     base *= base;
   }
   return (T)out;
-}""")
+}""",
+)
 
-_define("shl_int", """
+_define(
+    "shl_int",
+    """
 static inline T shl_S(T a, T n) {
   return n < 0 || n >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)a << n);
-}""")
+}""",
+)
 
-_define("shr_int", """
+_define(
+    "shr_int",
+    """
 static inline T shr_S(T a, T n) {
   if (n < 0 || n >= (T)(8 * sizeof(T))) return (T)(a < 0 ? -1 : 0);
   return (T)(a >> n);
-}""")
+}""",
+)
 
 # -- floats ---------------------------------------------------------------------------------------
 
-_define("mod_float", """
+_define(
+    "mod_float",
+    """
 static inline T mod_S(T a, T b) {
   T r = fmodF(a, b);
   if (r == 0) return __builtin_copysignF(0, b);
   return (r < 0) != (b < 0) && r == r ? r + b : r;
-}""", ("fmod",))
+}""",
+    ("fmod",),
+)
 
-_define("floordiv_float", """
+_define(
+    "floordiv_float",
+    """
 static inline T floordiv_S(T a, T b) {
   if (b == 0 || __builtin_isinf(a) || __builtin_isinf(b) || a != a || b != b)
     return __builtin_floorF(a / b);
@@ -99,9 +131,13 @@ static inline T floordiv_S(T a, T b) {
   if (q == 0) return __builtin_copysignF(0, a / b);
   T whole = __builtin_floorF(q);
   return q - whole > (T)0.5 ? whole + 1 : whole;
-}""", ("fmod",))
+}""",
+    ("fmod",),
+)
 
-_define("digamma_float", """
+_define(
+    "digamma_float",
+    """
 static double digamma_(double x) {
   if (x != x || x == -__builtin_inf()) return __builtin_nan("");
   if (x == __builtin_inf()) return x;
@@ -119,9 +155,13 @@ static double digamma_(double x) {
                 - r * (1. / 132 - r * 691. / 32760)))));
   return extra + log(x) - 0.5 / x - tail;
 }
-static inline T digamma_S(T x) { return (T)digamma_(x); }""", ("tan_d", "fmod_d", "log_d"))
+static inline T digamma_S(T x) { return (T)digamma_(x); }""",
+    ("tan_d", "fmod_d", "log_d"),
+)
 
-_define("trigamma_float", """
+_define(
+    "trigamma_float",
+    """
 static double trigamma_(double x) {
   if (x != x || x == -__builtin_inf()) return __builtin_nan("");
   if (x == __builtin_inf()) return 0;
@@ -140,12 +180,17 @@ static double trigamma_(double x) {
                 - r * (5. / 66 - r * 691. / 2730)))));
   return extra + sign * (shift + 1 / x + 0.5 * r + tail / x);
 }
-static inline T trigamma_S(T x) { return (T)trigamma_(x); }""", ("sin_d", "fmod_d"))
+static inline T trigamma_S(T x) { return (T)trigamma_(x); }""",
+    ("sin_d", "fmod_d"),
+)
 
 # -- linear algebra on row-major arrays; `fn` is a BLAS or LAPACK routine, or NULL ----------------
 
-_define("cholesky", """
-static int64_t cholesky_S(T *restrict out, const T *restrict x, int64_t batch, int64_t n, void *fn) {
+_define(
+    "cholesky",
+    """
+static int64_t cholesky_S(T *restrict out, const T *restrict x, int64_t batch, int64_t n,
+                          void *fn) {
   for (int64_t m = 0; m < batch; m++, out += n * n, x += n * n) {
     for (int64_t i = 0; i < n; i++)
       for (int64_t j = 0; j < n; j++) out[i * n + j] = j <= i ? x[i * n + j] : 0;
@@ -165,9 +210,12 @@ static int64_t cholesky_S(T *restrict out, const T *restrict x, int64_t batch, i
       }
   }
   return 0;
-}""")
+}""",
+)
 
-_define("solve_triangular", """
+_define(
+    "solve_triangular",
+    """
 static int64_t solve_triangular_S(T *restrict out, const T *restrict a, const T *restrict b,
                                   int64_t batch, int64_t n, int64_t k, int64_t lower,
                                   int64_t trans, int64_t unit, void *fn) {
@@ -193,15 +241,19 @@ static int64_t solve_triangular_S(T *restrict out, const T *restrict a, const T 
     }
   }
   return 0;
-}""")
+}""",
+)
 
-_define("gemm", """
-static int64_t gemm_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m, int64_t n,
-                      int64_t k, int64_t at, int64_t bt, void *fn) {
+_define(
+    "gemm",
+    """
+static int64_t gemm_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m,
+                      int64_t n, int64_t k, int64_t at, int64_t bt, void *fn) {
   if (fn && k > 0 && (double)m * (double)n * (double)k > 8000) { /* C^T = B^T A^T */
     int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
     T one = 1, zero = 0;
-    ((void (*)(char *, char *, int *, int *, int *, T *, T *, int *, T *, int *, T *, T *, int *))fn)(
+    ((void (*)(char *, char *, int *, int *, int *, T *, T *, int *, T *, int *, T *, T *,
+               int *))fn)(
         bt ? "T" : "N", at ? "T" : "N", &ni, &mi, &ki, &one, (T *)b, &ldb, (T *)a, &lda, &zero, out,
         &ni);
     return 0;
@@ -224,4 +276,5 @@ static int64_t gemm_S(T *restrict out, const T *restrict a, const T *restrict b,
     }
   }
   return 0;
-}""")
+}""",
+)

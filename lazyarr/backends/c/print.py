@@ -1,7 +1,8 @@
 """Loop IR -> one C file without headers.
 
-The expressions are a table from primitives to C; the structure is one small function per IR node. The
-file declares the math functions that it uses itself, with vector variants for those in `vector`.
+The expressions are a table from primitives to C; the structure is one small function per IR node.
+The file declares the math functions that it uses itself, with vector variants for those in
+`vector`.
 """
 
 import math
@@ -28,7 +29,7 @@ typedef short int16_t; typedef unsigned short uint16_t;
 typedef int int32_t; typedef unsigned int uint32_t;
 typedef __INT64_TYPE__ int64_t; typedef __UINT64_TYPE__ uint64_t;"""
 
-# Functions of libm by primitive (a float32 takes the name with f), and how many arguments they take.
+# Functions of libm by primitive (a float32 takes the name with f).
 LIBM = {
     "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "log2": "log2",
     "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos",
@@ -60,7 +61,7 @@ REDUCTIONS = {
 
 @dataclass(frozen=True)
 class CSource:
-    """A C file: its text, the names of the two exported functions, and the libm functions it calls."""
+    """A C file: its text, the names of its two functions, and the libm functions it calls."""
 
     text: str
     entry: str
@@ -252,7 +253,9 @@ class Printer:
             for b in self.passed(f)
         ]
         mark = "static __attribute__((noinline))" if len(self.plan.functions) > 1 else "static"
-        head = f"{mark} int64_t {f.name}({', '.join([*params, 'const int64_t *dim', 'void **fn'])}) {{"
+        head = (
+            f"{mark} int64_t {f.name}({', '.join([*params, 'const int64_t *dim', 'void **fn'])}) {{"
+        )
         stack = [
             f"  {c_type(b.dtype)} {b.name}[{count}] __attribute__((aligned(64)));"
             for b, owner in self.plan.local.items()
@@ -283,8 +286,8 @@ class Printer:
         """Return the exported entry: it lays out the arena and calls the kernels in order."""
         lines = [f"int64_t {name}(void **buf, const int64_t *dim, void *arena, void **fn) {{"]
         lines.append("  char *base = arena;")
-        for k in range(len(self.plan.slot_bytes)):
-            lines.append(f"  void *slot{k} = base; base += {self.slot(k)};")
+        slots = range(len(self.plan.slot_bytes))
+        lines += [f"  void *slot{k} = base; base += {self.slot(k)};" for k in slots]
         lines.append("  int64_t code;")
         shift = len(self.plan.graph.inputs)
         for f in self.plan.functions:
@@ -334,7 +337,8 @@ class Printer:
         """Return the change of an element."""
         place = f"{node.buffer.name}[{atom(node.offset)}]"
         dtype = node.buffer.dtype
-        return f"{place} = {self.apply(MONOIDS[node.monoid], [place, atom(node.value)], dtype, dtype)};"
+        new = self.apply(MONOIDS[node.monoid], [place, atom(node.value)], dtype, dtype)
+        return f"{place} = {new};"
 
 
 _SLOT = re.compile(r'(?<!")\b(T|U|[a-z]\w*_S|(?:__builtin_)?[a-z]+F)\b(?!")')
@@ -363,7 +367,11 @@ def _extreme(sign: str) -> Callable:
 
 
 def _negative(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
-    return f"-{args[0]}" if dtype.kind == "f" else f"({c_type(dtype)})(0 - ({unsigned(dtype)}){args[0]})"
+    return (
+        f"-{args[0]}"
+        if dtype.kind == "f"
+        else f"({c_type(dtype)})(0 - ({unsigned(dtype)}){args[0]})"
+    )
 
 
 def _absolute(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
@@ -432,9 +440,7 @@ NODES: dict[type, Callable] = {
     ],
     ir.Store: lambda p, n, indent: [f"{n.buffer.name}[{atom(n.offset)}] = {atom(n.value)};"],
     ir.Update: lambda p, n, indent: [p.update(n)],
-    ir.Init: lambda p, n, indent: [
-        f"{c_type(n.local.dtype)} {atom(n.local)} = {atom(n.value)};"
-    ],
+    ir.Init: lambda p, n, indent: [f"{c_type(n.local.dtype)} {atom(n.local)} = {atom(n.value)};"],
     ir.Accumulate: lambda p, n, indent: [p.accumulate(n)],
     ir.For: lambda p, n, indent: p.loop(n, indent),
     ir.Fail: lambda p, n, indent: [f"if ({atom(n.condition)}) return {n.code};"],

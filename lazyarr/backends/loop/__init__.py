@@ -1,0 +1,1 @@
+"""The loop family: graphs to loops, for the C and Numba printers."""

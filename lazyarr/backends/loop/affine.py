@@ -1,8 +1,8 @@
 """Index arithmetic: sums of `coefficient * unknown` with a constant, all of them sizes.
 
 An unknown is an `Axis` of a statement, a `Dynamic` (an int64 scalar known only while running), or,
-when code is emitted, a loop counter. Strides, alignment and flat offsets are all questions about the
-coefficients.
+when code is emitted, a loop counter. Strides, alignment and flat offsets are all questions about
+the coefficients.
 
 >>> i = Axis(10, "i")
 >>> (of(i) * 3 + 2).coefficient(i)
@@ -28,7 +28,7 @@ class Axis:
 
 
 class Dynamic:
-    """An int64 scalar expression as an unknown of an index, compared by identity of the expression."""
+    """An int64 scalar expression as an unknown of an index, compared by its identity."""
 
     __slots__ = ("value",)
 

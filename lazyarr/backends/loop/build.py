@@ -307,7 +307,7 @@ def _whole(scope: Scope, x: Variable):
 
 
 def build_scan(scope: Scope, node: Variable) -> None:
-    """A loop whose body is lowered by a scope of its own; carries are buffers updated at its end."""
+    """A loop whose body is a scope of its own; carries are buffers updated at its end."""
     p, program = node.params, scope.program
     body, n_carry, n_xs = p["body"], p["n_carry"], p["n_xs"]
     length = scope.sizes.canon(p["length"])
@@ -329,9 +329,7 @@ def build_scan(scope: Scope, node: Variable) -> None:
     copies = []
     for k, v in enumerate(body.outputs[n_carry:], start=n_carry):
         whole = _result(scope, node, k, v.dtype, (length, *inner.shape(v)))
-        view = View(
-            whole.buffer, whole.shape[1:], (*whole.prefix, t), (*whole.lead, length)
-        )
+        view = View(whole.buffer, whole.shape[1:], (*whole.prefix, t), (*whole.lead, length))
         if not inner.assign(v, view):
             copies.append((v, view))
     inner.run(build)
@@ -354,7 +352,7 @@ def _result(scope: Scope, node: Variable, k: int, dtype, shape: tuple) -> View:
 
 
 def _carry_updates(scope: Scope, inner: Scope, body: Graph, carries: list) -> list[Statement]:
-    """Return the statements that make new carries the carries; a carry moved is copied out first."""
+    """Return the statements that store the new carries; a carry moved is copied out first."""
     moved, updates = {}, []
     for k, (old, v) in enumerate(zip(carries, body.outputs, strict=False)):
         if v is body.inputs[k]:
@@ -388,5 +386,3 @@ BUILDERS = {
     "solve_matrix": build_solve_triangular,
     "scan": build_scan,
 }
-
-

@@ -1,6 +1,7 @@
-"""What well-formed index notation and well-formed loop IR are; tests run both checkers on every plan.
+"""What well-formed index notation and well-formed loop IR are.
 
-Both raise `GraphError` that names the statement or node at fault.
+Tests run both checkers on every plan. Both raise `GraphError` that names the statement or node at
+fault.
 """
 
 from collections.abc import Iterable
@@ -107,7 +108,9 @@ class _Function:
         """Check the whole body."""
         self.body(self.f.body, frozenset(), frozenset(), None)
 
-    def body(self, nodes: list, known: frozenset, registers: frozenset, loop: ir.For | None) -> None:
+    def body(
+        self, nodes: list, known: frozenset, registers: frozenset, loop: ir.For | None
+    ) -> None:
         """Check a body under the locals and registers that are known around it."""
         values, changing = set(known), set(registers)
         for node in nodes:
@@ -146,7 +149,9 @@ class _Function:
             _demand(node.local in changing, "accumulates into no register", node)
             _demand(node.value.dtype == node.local.dtype, "accumulates another dtype", node)
             if simd:
-                _demand((node.local, node.monoid) in loop.reductions, "not a listed reduction", node)
+                _demand(
+                    (node.local, node.monoid) in loop.reductions, "not a listed reduction", node
+                )
         elif isinstance(node, ir.Fail | ir.Invoke):
             _demand(not simd, "leaves a simd loop", node)
 

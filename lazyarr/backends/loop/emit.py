@@ -1,8 +1,8 @@
 """The tree of loops -> loop IR.
 
-Every scalar is made once, in the outermost loop where all it depends on is known: so values that do not
-vary along a loop leave it, and equal expressions of different statements in a loop are one. A value that
-a statement stores and another reads in the same iteration never passes through memory.
+Every scalar is made once, in the outermost loop where all it depends on is known: so values that do
+not vary along a loop leave it, and equal expressions of different statements in a loop are one. A
+value that a statement stores and another reads in the same iteration never passes through memory.
 """
 
 import itertools
@@ -11,50 +11,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of
+from lazyarr.backends.loop.affine import Affine, Axis, of
 from lazyarr.backends.loop.ir import (
     BOOL,
-    INDEX_PRIMS,
     INT64,
     Accumulate,
     Fail,
     For,
     Init,
     Invoke,
-    Let,
     Load,
-    Local,
     Store,
     Update,
     constant,
 )
-from lazyarr.backends.loop.notation import Access, Buffer, Position, dynamics
+from lazyarr.backends.loop.notation import Access, Buffer
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
+from lazyarr.backends.loop.values import Scope, Values, as_form
 from lazyarr.graph import scalar, shapes
-from lazyarr.graph.scalar import PRIMS, Scalar
-from lazyarr.graph.shapes import Size
+from lazyarr.graph.scalar import Scalar
 
-COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "xor", "iadd", "imul"}
 GATHER_LANES = 4  # wider vectors gather more slowly
-
-
-def _rank(atom: Scalar) -> tuple:
-    """Order the operands of a commutative primitive: locals by age, then constants."""
-    return (1, 0) if atom.prim == "const" else (0, atom.args[0].number)
-
-
-class Scope:
-    """A body under construction: the function (depth 0) or one loop."""
-
-    def __init__(self, loop: object, depth: int):
-        self.loop, self.depth = loop, depth
-        self.body: list = []
-        self.memo: dict = {}
-        self.forward: dict = {}
-        self.flags: dict[int, Scalar] = {}
-        self.checked: set = set()
-        self.vector = isinstance(loop, Loop) and loop.role == "vector"
-        self.gathers = False
 
 
 def is_sum_scatter(item: object) -> bool:
@@ -69,27 +46,18 @@ def _redirected(node: Placed, buffer: Buffer) -> Placed:
     return replace(node, statement=replace(node.statement, target=target))
 
 
-def as_form(atom: Scalar) -> Affine:
-    """Return an int64 atom as an index."""
-    return of(atom.args[0]) if atom.prim == "const" else of(atom)
-
-
-class Emitter:
+class Emitter(Values):
     """Emits one function.
 
-    `many` are buffers written by several statements, `drop` the dimensions without memory, and `make`
-    makes further temporaries.
+    `many` are buffers written by several statements, `drop` the dimensions without memory, and
+    `make` makes further temporaries.
     """
 
     def __init__(self, many: set[Buffer], drop: dict[Buffer, tuple[int, ...]], make: Callable):
-        self.many, self.drop, self.make = many, drop, make
-        self.scopes = [Scope(None, 0)]
-        self.counter = itertools.count()
-        self.axis_values: dict[object, Affine] = {}
+        super().__init__(drop)
+        self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
-        self.homes: dict[Buffer, list[tuple]] = {}
-        self.logic: dict[Scalar, Scalar] = {}  # booleans made of booleans, and how
 
     # -- blocks -----------------------------------------------------------------------------------
 
@@ -104,10 +72,6 @@ class Emitter:
                 self._cycle(item)
             else:
                 self._call(item)
-
-    def _local(self, letter: str, depth: int, mutable: bool = False) -> Local:
-        number = next(self.counter)
-        return Local(f"{letter}{number}", number, depth, mutable)
 
     def _open(self, loop: object) -> Scalar:
         depth = len(self.scopes)
@@ -144,13 +108,15 @@ class Emitter:
     def _scatter(self, loop: Loop) -> None:
         """Add into the target and a private copy in turn, so that equal neighbours do not wait.
 
-        The copy pays where there are twice as many additions as elements, decided while running: its
-        loops have no iterations otherwise.
+        The copy pays where there are twice as many additions as elements, decided while running:
+        its loops have no iterations otherwise.
         """
         total = self.index(of(loop.extent))
         copies = {n.statement.buffer: self._copy_of(n.statement.buffer) for n in loop.items}
         numbers = {b: shapes.product(b.shape) for b in copies}
-        least = self.index(of(max(numbers.values(), key=lambda n: n if isinstance(n, int) else 0) * 2))
+        least = self.index(
+            of(max(numbers.values(), key=lambda n: n if isinstance(n, int) else 0) * 2)
+        )
         pairs = self.apply("ifloordiv", (total, constant(2)), INT64)
         half = self.let("select", self.let("lt", least, total), pairs, constant(0))
         for b, number in numbers.items():
@@ -209,14 +175,6 @@ class Emitter:
         buffers = (r.buffer, *r.operands)
         self._here.body.append(Invoke(r.name, r.buffer.dtype, buffers, sizes, r.code))
         self._settle(r.buffer)
-
-    @property
-    def _here(self) -> Scope:
-        return self.scopes[-1]
-
-    def _settle(self, buffer: Buffer) -> None:
-        """Note that a buffer is written inside the loops that are open now."""
-        self.homes.setdefault(buffer, []).append(tuple(s.loop for s in self.scopes[1:]))
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -360,217 +318,7 @@ class Emitter:
         """Return the value that a register has now."""
         return self._define(Scalar("copy", (register,), register.dtype), len(self.scopes) - 1)
 
-    # -- values -----------------------------------------------------------------------------------
-
-    def value(self, root: Scalar, memo: dict[int, Scalar]) -> Scalar:
-        """Return the atom of a scalar expression under the current values of its axes."""
-        stack = [root]
-        while stack:
-            e = stack[-1]
-            if id(e) in memo:
-                stack.pop()
-            elif e.prim == "const":
-                memo[id(e)] = e
-            elif e.prim == "var":
-                name = e.args[0]
-                index = name.index if isinstance(name, Access) else (name.index,)
-                missing = self._missing(index, memo)
-                if missing:
-                    stack.extend(missing)
-                elif isinstance(name, Position):
-                    memo[id(e)] = self.index(self.resolve(name.index, memo))
-                else:
-                    memo[id(e)] = self.load(name, memo)
-            elif missing := [a for a in e.args if id(a) not in memo]:
-                stack.extend(missing)
-            else:
-                args = [memo[id(a)] for a in e.args]
-                memo[id(e)] = self.apply(e.prim, args, e.dtype)
-        return memo[id(root)]
-
-    def _missing(self, index: Iterable[Affine], memo: dict) -> list[Scalar]:
-        return [
-            key.value
-            for i in index
-            for key, _ in i.terms
-            if isinstance(key, Dynamic) and id(key.value) not in memo
-        ]
-
-    def resolve(self, form: Affine, memo: dict) -> Affine:
-        """Return an index over counters and locals instead of axes and expressions."""
-        if not form.terms:
-            return form
-        out = Affine((), form.const)
-        for key, k in form.terms:
-            if isinstance(key, Axis):
-                out = out + self.axis_values[key] * k
-            elif isinstance(key, Dynamic):
-                atom = self.value(key.value, memo)
-                out = out + as_form(atom) * k
-            else:
-                out = out + of(key) * k
-        return out
-
-    def let(self, prim: str, *args: Scalar) -> Scalar:
-        """Return the atom of a primitive applied to atoms."""
-        boolean = prim in PRIMS and PRIMS[prim].result == "bool"
-        return self.apply(prim, args, BOOL if boolean else args[-1].dtype)
-
-    def combine(self, monoid: str, a: Scalar, b: Scalar) -> Scalar:
-        """Return the combination of two atoms."""
-        return self.apply(scalar.MONOIDS[monoid], (a, b), a.dtype)
-
-    def apply(self, prim: str, args: Sequence[Scalar], dtype: np.dtype) -> Scalar:
-        """Return the atom of a primitive, folded where all arguments are constants."""
-        value = Scalar(prim, tuple(args), dtype)
-        if prim in PRIMS and all(a.prim == "const" for a in args):
-            return scalar.const(scalar.evaluate(value, {}), dtype)
-        if prim in INDEX_PRIMS and all(a.prim == "const" for a in args):
-            return constant(INDEX_PRIMS[prim](*(a.args[0] for a in args)))
-        if prim == "select" and (args[1] is args[2] or args[0].prim == "const"):
-            return args[1] if args[0].prim != "const" or args[0].args[0] else args[2]
-        if prim == "select" and args[0] in self.logic:
-            return self._select(*args)
-        if prim == "cast" and args[0].dtype.kind == "b" and args[0].prim == "var":
-            return self.let("select", args[0], scalar.const(1, dtype), scalar.const(0, dtype))
-        if prim in ("max", "min") and dtype.kind == "f":
-            return self._extreme(prim, *args)
-        if prim in COMMUTATIVE:
-            args = sorted(args, key=_rank)
-            value = Scalar(prim, tuple(args), dtype)
-        depth = 0
-        for a in args:
-            if a.prim == "var":
-                local = a.args[0]
-                depth = max(depth, len(self.scopes) - 1 if local.mutable else local.depth)
-        if any(a.prim == "var" and a.args[0].mutable for a in args):
-            return self._define(value, depth)
-        memo = self.scopes[depth].memo
-        found = memo.get(value)
-        if found is None:
-            found = memo[value] = self._define(value, depth)
-            if dtype.kind == "b" and prim in ("and", "or", "not"):
-                self.logic[found] = value
-        return found
-
-    def _extreme(self, prim: str, a: Scalar, b: Scalar) -> Scalar:
-        """Return the larger or smaller of two floats, or their NaN, by comparisons of their own.
-
-        The sum of both orders of comparison is NaN just where an operand is; a test of the operands
-        themselves would be merged with the comparison, and then C compilers do not vectorise it.
-        """
-
-        def beyond(x: Scalar, y: Scalar, test: str) -> Scalar:
-            return self.let(test, y, x) if prim == "max" else self.let(test, x, y)
-
-        if b.prim == "const" and b.args[0] == b.args[0]:
-            return self.let("select", beyond(b, a, "le"), b, a)
-        if a.prim == "const" and a.args[0] == a.args[0]:
-            return self.let("select", beyond(a, b, "lt"), a, b)
-        first = self.let("select", beyond(a, b, "lt"), a, b)
-        second = self.let("select", beyond(b, a, "lt"), b, a)
-        both = self.let("add", first, second)
-        return self.let("select", self.let("ne", both, both), both, first)
-
-    def _select(self, test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
-        """Choose by one comparison after the other: C compilers vectorise no logic of booleans."""
-        value = self.logic[test]
-        if value.prim == "not":
-            return self.let("select", value.args[0], no, yes)
-        a, b = value.args
-        if value.prim == "and":
-            return self.let("select", a, self.let("select", b, yes, no), no)
-        return self.let("select", a, yes, self.let("select", b, yes, no))
-
-    def _define(self, value: Scalar, depth: int) -> Scalar:
-        out = scalar.var(self._local("t", depth), value.dtype)
-        self.scopes[depth].body.append(Let(out, value))
-        return out
-
-    # -- indices ----------------------------------------------------------------------------------
-
-    def index(self, form: Affine) -> Scalar:
-        """Return the int64 atom of an index over counters and locals, outer terms added first."""
-        terms = sorted(form.terms, key=lambda t: t[0].args[0].depth)
-        total: Scalar | None = None
-        if form.const != 0 or not terms:
-            total = self.size(form.const)
-        for atom, k in terms:
-            if k != 1:
-                atom = self.apply("imul", (atom, self.size(k)), INT64)
-            total = atom if total is None else self.apply("iadd", (total, atom), INT64)
-        return total
-
-    def size(self, size: "int | Size") -> Scalar:
-        """Return the atom of a size, computed from the sizes that the caller passes."""
-        if not isinstance(size, Size):
-            return constant(size)
-        total: Scalar | None = None
-        for mono, k in size.terms:
-            term = constant(k) if k != 1 or not mono else None
-            for a in mono:
-                factor = self._atom(a)
-                term = factor if term is None else self.apply("imul", (factor, term), INT64)
-            total = term if total is None else self.apply("iadd", (total, term), INT64)
-        return total
-
-    def _atom(self, a) -> Scalar:
-        if a.kind == "dim":
-            return self._outermost(Scalar("dim", (a,), INT64))
-        if a.kind in ("start", "length"):
-            n, start, stop, step = a.args
-            args = [self.size(n)]
-            for part in (start, stop):
-                args += [constant(int(part is not None)), self.size(part or 0)]
-            return self.apply(f"slice_{a.kind}", [*args, self.size(step)], INT64)
-        name = {"floordiv": "ifloordiv", "max": "imax", "bc": "imax"}[a.kind]
-        return self.apply(name, [self.size(x) for x in a.args], INT64)
-
-    def _outermost(self, value: Scalar) -> Scalar:
-        memo = self.scopes[0].memo
-        if value not in memo:
-            memo[value] = self._define(value, 0)
-        return memo[value]
-
     # -- memory -----------------------------------------------------------------------------------
-
-    def place(self, access: Access, memo: dict) -> tuple[tuple, Scalar]:
-        """Return the resolved index of an access and the atom of its offset."""
-        index = tuple(self.resolve(i, memo) for i in access.index)
-        placed = Access(access.buffer, index, access.shape)
-        return index, self.index(placed.offset(self.drop.get(access.buffer, ())))
-
-    def load(self, access: Access, memo: dict) -> Scalar:
-        """Return the atom of an element: what this iteration stored there, or a read."""
-        buffer = access.buffer
-        index = tuple(self.resolve(i, memo) for i in access.index)
-        key = (buffer, access.shape, index)
-        for scope in reversed(self.scopes):
-            if key in scope.forward:
-                return scope.forward[key]
-        _, offset = self.place(access, memo)
-        depth = max(self._ready(buffer), 0 if offset.prim == "const" else offset.args[0].depth)
-        scope = self.scopes[depth]
-        found = scope.memo.get((buffer, offset))
-        if found is None:
-            found = scalar.var(self._local("t", depth), buffer.dtype)
-            scope.memo[buffer, offset] = found
-            scope.gathers |= any(dynamics((i,)) for i in access.index)
-            scope.body.append(Load(found, buffer, offset))
-        return found
-
-    def _ready(self, buffer: Buffer) -> int:
-        """Return the depth of the innermost open loop that also holds a write of the buffer."""
-        open_now = [s.loop for s in self.scopes[1:]]
-        depth = 0
-        for path in self.homes.get(buffer, ()):
-            common = 0
-            for a, b in zip(path, open_now, strict=False):
-                if a is not b:
-                    break
-                common += 1
-            depth = max(depth, common)
-        return depth
 
     def store(self, target: Access, value: Scalar, memo: dict, forward: bool = True) -> None:
         """Append a store, and remember the value for readers in the same iteration."""
@@ -601,4 +349,6 @@ class Emitter:
             flag = scalar.var(self._local("a", depth - 1, mutable=True), INT64)
             scope.flags[code] = flag
             self.scopes[depth - 1].body.append(Init(flag, constant(0)))
-        scope.body.append(Accumulate(flag, "or", self.let("select", holds, constant(0), constant(1))))
+        scope.body.append(
+            Accumulate(flag, "or", self.let("select", holds, constant(0), constant(1)))
+        )

@@ -31,7 +31,7 @@ INDEX_PRIMS = {
 
 
 class Local:
-    """A name inside a function: `number` is its age, `depth` counts the loops around its definition."""
+    """A name inside a function: `number` is its age, `depth` counts the loops around it."""
 
     __slots__ = ("name", "number", "depth", "mutable")
 
@@ -97,9 +97,10 @@ class Accumulate:
 
 @dataclass(slots=True)
 class For:
-    """Counter from 0 below extent; `kind` is "simd" or "serial"; simd lists its register reductions.
+    """Counter from 0 below extent; `kind` is "simd" or "serial".
 
-    `lanes` bounds the elements of a vector, 0 leaves it to the compiler.
+    A simd loop lists the registers that it reduces into; `lanes` bounds the elements of a vector, 0
+    leaves it to the compiler.
     """
 
     counter: Scalar

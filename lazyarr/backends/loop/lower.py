@@ -1,7 +1,7 @@
 """Graph -> index notation: roots become statements, everything else is inlined into them.
 
-One `Scope` lowers one graph: the program, or the body of a scan inside it. Views say where the stored
-nodes lie; `element` computes any node at any index by the rules.
+One `Scope` lowers one graph: the program, or the body of a scan inside it. Views say where the
+stored nodes lie; `element` computes any node at any index by the rules.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,6 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.op import Check
 from lazyarr.graph.scalar import Scalar
 from lazyarr.graph.traverse import Graph
-
 
 UPDATES = ("set_at", "add_at", "take_set", "take_add")
 
@@ -182,9 +181,7 @@ class Scope:
         """Return where a new root lies: where an output wants it, or a fresh buffer."""
         view = self.targets.get(node)
         if view is None:
-            view = View(
-                self.program.buffer("m", node.dtype, self.shape(node)), self.shape(node)
-            )
+            view = View(self.program.buffer("m", node.dtype, self.shape(node)), self.shape(node))
         self.views[node] = view
         return view
 
@@ -238,7 +235,7 @@ class Scope:
         return True
 
     def in_place(self, node: Variable) -> bool:
-        """Tell whether an update may overwrite its operand: an update of the same kind, used once."""
+        """Tell whether an update may overwrite its operand: another update, used once."""
         if node.op is None or node.op.name not in UPDATES:
             return False
         x = node.inputs[0]
@@ -251,4 +248,3 @@ def copy_into(scope: Scope, node: Variable, view: View, label: str = "copy") -> 
     axes, index = scope.axes(scope.shape(node))
     memo: dict = {}
     scope.emit(view, index, axes, scope.element(node, index, memo), label=label)
-

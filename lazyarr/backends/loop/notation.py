@@ -2,8 +2,8 @@
 
 A program is a list of statements, each `buffer[index] = value` over the axes of an iteration space,
 where `value` is a scalar expression whose variables are reads of buffers (`Access`) and positions
-(`Position`). Movement ops, broadcasting, gathers and slices have all become indices; what is left to
-decide is only the order of loops.
+(`Position`). Movement ops, broadcasting, gathers and slices have all become indices; what is left
+to decide is only the order of loops.
 
     y[i] = exp(sub(x[i, j], m[i]))  summed over j
 """
@@ -20,8 +20,8 @@ from lazyarr.graph.scalar import Scalar
 class Buffer:
     """Memory for one array; compared by identity.
 
-    `kind` is "input", "output", "temp" or "const" (baked `value`); `number` counts within inputs and
-    within outputs. Only a temporary may have an `order` other than C's.
+    `kind` is "input", "output", "temp" or "const" (baked `value`); `number` counts within inputs
+    and within outputs. Only a temporary may have an `order` other than C's.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Statement:
     """`target (combine)= value` for all axes.
 
     `combine` is None for a plain store. With reduced axes the element starts at the identity of the
-    monoid; without, it is combined with what is there (`update`), as scatters do. `disjoint` says that
-    the other statements on the buffer write other elements. `running` is the axis
-    of a cumulative statement: values are stored while combining along it. `argument` is the position that
-    argmax and argmin keep instead of the value.
+    monoid; without, it is combined with what is there (`update`), as scatters do. `disjoint` says
+    that the other statements on the buffer write other elements. `running` is the axis of a
+    cumulative statement: values are stored while combining along it. `argument` is the position
+    that argmax and argmin keep instead of the value.
     """
 
     target: Access

@@ -1,8 +1,9 @@
 """The order of the loops of one statement: which axis is the vector, which are unrolled.
 
 Strides decide: the axis along which most memory is walked by ones becomes the innermost loop, the
-others stand outside by falling stride, kept ones before reduced ones. Short static axes beside a longer
-one are unrolled, so that a loop over observations holds the 3 or 5 steps inside as straight code.
+others stand outside by falling stride, kept ones before reduced ones. Short static axes beside a
+longer one are unrolled, so that a loop over observations holds the 3 or 5 steps inside as straight
+code.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ ALONE = 4  # longest static axis that is unrolled when it is the only one
 
 @dataclass(frozen=True)
 class Order:
-    """Loops from the outside, unrolled axes, the role of the innermost loop, and the work inside."""
+    """Loops from the outside, unrolled axes, the innermost loop's role, and the work inside."""
 
     loops: tuple[Axis, ...]
     unrolled: tuple[Axis, ...]

@@ -13,7 +13,15 @@ from lazyarr.backends.loop.lower import Program
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.order import choose_layouts, count_ops
 from lazyarr.backends.loop.roots import SHARE_COST
-from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed, Scheduler, placements, shared_dims
+from lazyarr.backends.loop.schedule import (
+    Call,
+    Cycle,
+    Loop,
+    Placed,
+    Scheduler,
+    placements,
+    shared_dims,
+)
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.shapes import Atom, Size
@@ -80,8 +88,7 @@ class Plan:
         for f in self.functions:
             lines.append(f"{f.name}: {', '.join(map(repr, f.buffers))}")
             lines.extend(f"  {line}" for line in f.labels)
-        for b in self.local:
-            lines.append(f"stack: {b.name} {b.dtype}{list(self.shapes[b])}")
+        lines += [f"stack: {b.name} {b.dtype}{list(self.shapes[b])}" for b in self.local]
         for b, slot in self.slots.items():
             lines.append(f"arena slot {slot}: {b.name} {b.dtype}{list(self.shapes[b])}")
         if self.externals:
@@ -283,7 +290,7 @@ def _touched(f: Function) -> list[Buffer]:
 
 
 def _allocate(functions: Sequence[Function], kept: dict) -> tuple[dict, dict, list]:
-    """Return stack temporaries, arena slots and slot sizes; a slot is used again in a later function."""
+    """Return stack temporaries, arena slots and their sizes; later functions reuse slots."""
     life: dict[Buffer, list[int]] = {}
     for k, f in enumerate(functions):
         for b in f.buffers:

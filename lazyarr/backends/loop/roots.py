@@ -1,8 +1,9 @@
 """Which nodes are stored: the roots. Everything else is computed inline where it is used.
 
-A node is a root when its kind needs memory (reductions, joins, scatters, library calls, loops), when it
-is an output, when a consumer needs it in memory, when inlining would repeat dear work (a value that
-does not vary along an outer loop), or when the inline expression would grow without bound.
+A node is a root when its kind needs memory (reductions, joins, scatters, library calls, loops),
+when it is an output, when a consumer needs it in memory, when inlining would repeat dear work (a
+value that does not vary along an outer loop), or when the inline expression would grow without
+bound.
 """
 
 from collections.abc import Iterable, Sequence
@@ -127,7 +128,11 @@ class Roots:
         return min(total, 1_000_000)
 
     def _own_cost(self, node: Variable) -> int:
-        key = (node.call, node.type, *(x.type if x.__class__ is Variable else 0 for x in node.inputs))
+        key = (
+            node.call,
+            node.type,
+            *(x.type if x.__class__ is Variable else 0 for x in node.inputs),
+        )
         if key not in self._own:
             self._own[key] = node_cost(node)
         return self._own[key]

@@ -1,8 +1,8 @@
 """How one element of a node follows from elements of its operands: a rule per kind.
 
-A rule is a generator: it yields requests `(operand, index)`, receives the scalar of each, and returns
-the scalar of the node at its own index. So nothing recurses, however deep the graph is, and a gather
-may ask for its indices before it knows which element of its source it wants.
+A rule is a generator: it yields requests `(operand, index)`, receives the scalar of each, and
+returns the scalar of the node at its own index. So nothing recurses, however deep the graph is, and
+a gather may ask for its indices before it knows which element of its source it wants.
 """
 
 from collections.abc import Generator

@@ -1,9 +1,10 @@
 """Index notation -> a tree of loops: which statements share which loops, and in which order.
 
-Statements are placed one by one, producers first. Each walks down from the outermost block and joins the
-first loop after its producers that has its extent and its role; it may join the loop of a producer only
-if it reads there what the same iteration wrote. So independent statements over one space fuse, a
-consumer fuses with its producer where that is valid, and normalisations block by rows by themselves.
+Statements are placed one by one, producers first. Each walks down from the outermost block and
+joins the first loop after its producers that has its extent and its role; it may join the loop of a
+producer only if it reads there what the same iteration wrote. So independent statements over one
+space fuse, a consumer fuses with its producer where that is valid, and normalisations block by rows
+by themselves.
 """
 
 import heapq
@@ -47,7 +48,7 @@ class Placed:
     unrolled: tuple[Axis, ...]
 
     def first_reduced(self) -> int | None:
-        """Return the depth of the outermost loop that the statement reduces over (or runs along)."""
+        """Return the depth of the outermost loop that is reduced over (or run along)."""
         over = (*self.statement.reduced, self.statement.running)
         return next((k for k, a in enumerate(self.loops) if a in over), None)
 
@@ -144,7 +145,7 @@ class Scheduler:
 
 
 def aligned(producer: object, depth: int, s: Statement, axis: Axis) -> bool:
-    """Tell whether `s` reads, in each iteration of a shared loop, only what that iteration wrote."""
+    """Tell whether `s` reads in each iteration only what that iteration wrote."""
     if not isinstance(producer, Placed) or len(producer.path) <= depth:
         return False
     p, own = producer.statement, producer.loops[depth]
@@ -211,7 +212,7 @@ def placements(block: list) -> list[Placed]:
 
 
 def shared_dims(block: list) -> dict[Buffer, tuple[int, ...]]:
-    """Return the dimensions of temporaries that need no memory: their loops hold all readers too."""
+    """Return the dimensions of temporaries without memory: their loops hold all readers."""
     writers: dict[Buffer, list] = {}
     readers: dict[Buffer, list[tuple[Placed, Access]]] = {}
     for node in placements(block):
@@ -252,5 +253,3 @@ def _used_whole(block: list) -> set[Buffer]:
         elif isinstance(item, Loop):
             stack.extend(item.items)
     return out
-
-

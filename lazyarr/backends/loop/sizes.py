@@ -1,7 +1,8 @@
 """Which symbolic sizes of a graph are equal, because the program would fail otherwise.
 
-The driver has made sizes that are 1 static, so two sizes that meet in one elementwise op, one contracted
-label or one scan must be the same. Every class gets one representative, an int where there is one.
+The driver has made sizes that are 1 static, so two sizes that meet in one elementwise op, one
+contracted label or one scan must be the same. Every class gets one representative, an int where
+there is one.
 """
 
 from collections.abc import Iterable
@@ -150,7 +151,7 @@ def _mentions(size: object, atom: Atom) -> bool:
 
 
 def _rank(size: object) -> tuple:
-    """Order sizes by how gladly they are replaced: broadcasts, other computed ones, later unknowns."""
+    """Order sizes by how gladly they are replaced: broadcasts, computed ones, later unknowns."""
     atom = shapes.lone_atom(size)
     if atom is None:
         return (-1, 0)

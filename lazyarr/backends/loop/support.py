@@ -9,7 +9,7 @@ DTYPES = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float
 
 
 def supports(node: Variable) -> bool:
-    """Tell whether a node can be part of a compiled program: real dtypes, kinds that have a rule."""
+    """Tell whether a node can be part of a compiled program: real dtypes, a rule for it."""
     op = node.op
     if op is None or op.name == "pick":
         return plain(node.type)

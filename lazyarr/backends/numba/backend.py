@@ -1,7 +1,7 @@
 """The Numba backend: the loop family's plan as a Python module, compiled by Numba.
 
-Modules are real files in the disk cache, so that Numba keeps its machine code beside them and a known
-program of an earlier process loads without compiling.
+Modules are real files in the disk cache, so that Numba keeps its machine code beside them and a
+known program of an earlier process loads without compiling.
 """
 
 import importlib.util

@@ -8,12 +8,17 @@ def _define(name: str, text: str) -> None:
     FUNCTIONS[name] = text.strip("\n")
 
 
-_define("ifloordiv", """
+_define(
+    "ifloordiv",
+    """
 def ifloordiv(a, b):
     return a // b if b != 0 else 0
-""")
+""",
+)
 
-_define("slice_start", """
+_define(
+    "slice_start",
+    """
 def slice_start(n, has_a, a, has_b, b, step):
     low = -1 if step < 0 else 0
     high = n - 1 if step < 0 else n
@@ -22,9 +27,12 @@ def slice_start(n, has_a, a, has_b, b, step):
     if a < 0:
         a += n
     return min(max(a, low), high)
-""")
+""",
+)
 
-_define("slice_length", """
+_define(
+    "slice_length",
+    """
 def slice_length(n, has_a, a, has_b, b, step):
     low = -1 if step < 0 else 0
     high = n - 1 if step < 0 else n
@@ -37,25 +45,34 @@ def slice_length(n, has_a, a, has_b, b, step):
     if step < 0:
         return (start - stop - 1) // (-step) + 1 if stop < start else 0
     return (stop - start - 1) // step + 1 if start < stop else 0
-""")
+""",
+)
 
-_define("floordiv_int", """
+_define(
+    "floordiv_int",
+    """
 def floordiv_int(a, b):
     if b == 0:
         return a - a
     if b + 1 == 0 and b < 0:
         return -a
     return a // b
-""")
+""",
+)
 
-_define("mod_int", """
+_define(
+    "mod_int",
+    """
 def mod_int(a, b):
     if b == 0 or (b + 1 == 0 and b < 0):
         return a - a
     return a % b
-""")
+""",
+)
 
-_define("pow_int", """
+_define(
+    "pow_int",
+    """
 def pow_int(x, n):
     one = x - x + (x == x)
     if n < 0:
@@ -71,26 +88,38 @@ def pow_int(x, n):
         x = x * x
         n = n >> 1
     return out
-""")
+""",
+)
 
-_define("shl_int", """
+_define(
+    "shl_int",
+    """
 def shl_int(a, n):
     return a << n if 0 <= n < 64 else a - a
-""")
+""",
+)
 
-_define("shr_int", """
+_define(
+    "shr_int",
+    """
 def shr_int(a, n):
     if 0 <= n < 64:
         return a >> n
     return a - a - (a < 0)
-""")
+""",
+)
 
-_define("pow_float", """
+_define(
+    "pow_float",
+    """
 def pow_float(x, y):
     return x ** y
-""")
+""",
+)
 
-_define("mod_float", """
+_define(
+    "mod_float",
+    """
 def mod_float(a, b):
     r = np.fmod(a, b)
     if r == 0:
@@ -98,9 +127,12 @@ def mod_float(a, b):
     if (r < 0) != (b < 0) and r == r:
         return r + b
     return r
-""")
+""",
+)
 
-_define("floordiv_float", """
+_define(
+    "floordiv_float",
+    """
 def floordiv_float(a, b):
     if b == 0 or abs(a) == np.inf or abs(b) == np.inf or a != a or b != b:
         return np.floor(a / b)
@@ -112,9 +144,12 @@ def floordiv_float(a, b):
         return np.copysign(q, a / b)
     whole = np.floor(q)
     return whole + 1 if q - whole > 0.5 else whole
-""")
+""",
+)
 
-_define("digamma", """
+_define(
+    "digamma",
+    """
 def digamma(x):
     x = np.float64(x)
     if x != x or x == -np.inf:
@@ -136,9 +171,12 @@ def digamma(x):
     tail = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (
         1 / 132 - r * 691 / 32760)))))
     return extra + math.log(x) - 0.5 / x - tail
-""")
+""",
+)
 
-_define("trigamma", """
+_define(
+    "trigamma",
+    """
 def trigamma(x):
     x = np.float64(x)
     if x != x or x == -np.inf:
@@ -162,9 +200,12 @@ def trigamma(x):
     tail = r * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (
         5 / 66 - r * 691 / 2730)))))
     return extra + sign * (shift + 1 / x + 0.5 * r + tail / x)
-""")
+""",
+)
 
-_define("cholesky", """
+_define(
+    "cholesky",
+    """
 def cholesky(out, x, batch, n):
     for m in range(batch):
         o = m * n * n
@@ -183,9 +224,12 @@ def cholesky(out, x, batch, n):
                 else:
                     return 1
     return 0
-""")
+""",
+)
 
-_define("solve_triangular", """
+_define(
+    "solve_triangular",
+    """
 def solve_triangular(out, a, b, batch, n, k, lower, trans, unit):
     for m in range(batch):
         o = m * n * k
@@ -203,9 +247,12 @@ def solve_triangular(out, a, b, batch, n, k, lower, trans, unit):
                 for j in range(k):
                     out[o + i * k + j] /= a[q + i * n + i]
     return 0
-""")
+""",
+)
 
-_define("gemm", """
+_define(
+    "gemm",
+    """
 def gemm(out, a, b, m, n, k, at, bt):
     left = a[: m * k].reshape((m, k)) if not at else a[: m * k].reshape((k, m))
     right = b[: k * n].reshape((k, n)) if not bt else b[: k * n].reshape((n, k))
@@ -217,4 +264,5 @@ def gemm(out, a, b, m, n, k, at, bt):
             for j in range(n):
                 out[i * n + j] += factor * (right[j, p] if bt else right[p, j])
     return 0
-""")
+""",
+)

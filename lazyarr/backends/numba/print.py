@@ -1,7 +1,7 @@
 """Loop IR -> Python source for Numba: explicit loops over flat arrays, no object mode.
 
-The same walk as the C printer with other tables. Integers narrower than 64 bits are cast after every
-operation, since Numba computes them in 64.
+The same walk as the C printer with other tables. Integers narrower than 64 bits are cast after
+every operation, since Numba computes them in 64.
 """
 
 import math
@@ -180,9 +180,7 @@ class Printer:
             flags.append("reassoc")
         head = f"@numba.njit(cache=True, error_model='numpy', fastmath={set(flags)!r})"
         params = ", ".join(["dim", *(b.name for b in f.buffers if b.kind != "const")])
-        baked = [
-            f"    {b.name} = {_baked_name(b)}" for b in f.buffers if b.kind == "const"
-        ]
+        baked = [f"    {b.name} = {_baked_name(b)}" for b in f.buffers if b.kind == "const"]
         tables = [
             f"{_baked_name(b)} = np.array({b.value.ravel().tolist()!r}, np.{b.dtype.name})"
             .replace("inf", "np.inf").replace("nan", "np.nan")
@@ -230,7 +228,9 @@ class Printer:
         """Return the change of an element."""
         place = f"{node.buffer.name}[{atom(node.offset)}]"
         dtype = node.buffer.dtype
-        return [f"{place} = {self.apply(MONOIDS[node.monoid], [place, atom(node.value)], dtype, dtype)}"]
+        return [
+            f"{place} = {self.apply(MONOIDS[node.monoid], [place, atom(node.value)], dtype, dtype)}"
+        ]
 
     def invoke(self, node: ir.Invoke) -> list[str]:
         """Return the call of a library routine."""
@@ -270,11 +270,13 @@ def _cast(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         return f"{a} != 0"
     if dtype.kind == "f" and out.kind == "u":  # negative numbers wrap, as in NumPy
         wrapped = f"{type_name(out)}(np.int64({a}))"
-        return f"({wrapped} if {a} < 0 else {type_name(out)}({a}))" if out.itemsize == 8 else wrapped
+        return (
+            f"({wrapped} if {a} < 0 else {type_name(out)}({a}))" if out.itemsize == 8 else wrapped
+        )
     return f"{type_name(out)}({a})"
 
 
-# Primitives whose Python has a form of its own: (operands, their dtype, dtype of the result) -> text.
+# Primitives whose Python has a form of its own: (operands, their dtype, result's dtype) -> text.
 STRUCTURE: dict[str, Callable] = {
     "neg": lambda args, dtype, out: f"-{args[0]}",
     "abs": lambda args, dtype, out: f"abs({args[0]})",

@@ -1,4 +1,4 @@
-"""Graphs that between them use every rule and every builder of the loop family, with their inputs."""
+"""Graphs that between them use every rule and builder of the loop family, with their inputs."""
 
 from collections.abc import Callable, Sequence
 
@@ -157,7 +157,10 @@ def linear_algebra() -> Case:
 
 
 def scan(
-    inputs: Sequence[Variable], body: Sequence[Variable], given: Sequence[Variable], **params: object
+    inputs: Sequence[Variable],
+    body: Sequence[Variable],
+    given: Sequence[Variable],
+    **params: object,
 ) -> list[Variable]:
     """Every output of a scan."""
     node = op.scan(Graph(inputs, body), tuple(given), **params)
