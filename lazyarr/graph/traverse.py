@@ -133,14 +133,13 @@ class Graph:
         self._key: tuple | None = None
 
     def toposort(self) -> list[Variable]:
-        """Return all nodes, inputs included, leaves first."""
-        found = toposort([*self.outputs, *self.inputs])
-        return found
+        """Return all nodes, inputs included and nothing below them, leaves first."""
+        return toposort(self.outputs, stop=self.inputs)
 
     def missing(self) -> list[Variable]:
         """Return the symbols that outputs depend on and that are no inputs."""
         given = set(self.inputs)
-        return [v for v in leaves(self.outputs) if v.is_symbol and v not in given]
+        return [v for v in self.toposort() if v.is_symbol and v not in given]
 
     def key(self) -> tuple:
         """Return a hashable description: equal keys compute equal things from equal inputs."""
@@ -166,7 +165,7 @@ def structure(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> tuple:
     """Return the structure of a graph as nested tuples; data leaves are compared by identity."""
     number = {v: i for i, v in enumerate(inputs)}
     rows: list = [tuple(v.type for v in inputs)]
-    for v in toposort([*outputs]):
+    for v in toposort(outputs, stop=inputs):
         if v in number:
             continue
         number[v] = len(number)

@@ -77,14 +77,18 @@ class Input:
         self.node, self.label, self.handle = node, node.name or label, handle
         self.dtype, self.ndim = node.type.dtype, node.type.ndim
         self.plain = not node.type.named
-        self.static = all(isinstance(s, int) for s in node.type.shape)
+
+    def _fits(self, shape: tuple) -> bool:
+        """Tell whether a shape has the rank and the known sizes of this input."""
+        sizes = self.node.type.shape
+        return len(shape) == self.ndim and all(
+            isinstance(s, shapes.Size) or s == n for s, n in zip(sizes, shape, strict=True)
+        )
 
     def convert(self, value: object) -> np.ndarray:
         """Return a value as an array of this input's type, or raise an error that names it."""
         if self.plain and value.__class__ is np.ndarray and value.dtype is self.dtype:
-            if value.shape == self.node.type.shape or (
-                not self.static and value.ndim == self.ndim
-            ):
+            if value.shape == self.node.type.shape or self._fits(value.shape):
                 return value
         inner = getattr(value, "_v", None)
         if inner is not None:

@@ -1,0 +1,18 @@
+"""The pages of docs/ that hold examples run from top to bottom."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [p for p in sorted(DOCS.rglob("*.md")) if ">>>" in p.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
+def test_page(page):
+    pytest.importorskip("xarray")
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert result.attempted > 0
+    assert result.failed == 0
