@@ -15,9 +15,12 @@ from lazyarr.backends.cache import cache_key, open_cache
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
 from lazyarr.backends.numba.print import PythonSource, to_python
+from lazyarr.errors import BackendError
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
+from lazyarr.graph.shapes import Atom
 from lazyarr.graph.traverse import Graph
+from lazyarr.graph.types import TensorType
 
 _FILE = "program.py"
 
@@ -32,7 +35,7 @@ class NumbaBackend:
         return supports(node)
 
     def compile(self, graph: Graph) -> "NumbaExecutable":
-        """Return the program of a graph; Numba compiles it when it is first called."""
+        """Return the program of a graph, compiled or found in Numba's cache."""
         planned = plan(graph)
         source = to_python(planned)
         return NumbaExecutable(planned, source, load(source))
@@ -43,31 +46,40 @@ class NumbaExecutable:
 
     def __init__(self, plan: Plan, source: PythonSource, entry: Callable[..., int]):
         self.plan, self.source, self.entry = plan, source.text, entry
+        self.dtypes = tuple(t.dtype for t in plan.inputs)
+        canon = plan.program.sizes.canon
+        self.shapes = [(tuple(map(canon, t.shape)), t.dtype) for t in plan.outputs]
+        self.places = [_place(atom, plan.inputs) for atom in plan.atoms]
+        self.dim = np.zeros(0, np.int64)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
         """Return the outputs and 0, or the code of the check that failed."""
-        types = self.plan.inputs
-        values = [np.asarray(a, t.dtype, order="C") for a, t in zip(arrays, types, strict=True)]
-        env = shapes.bind((t.shape for t in types), (v.shape for v in values))
-        dim = np.array([env[a] for a in self.plan.atoms], np.int64)
-        sizes = zip(self.plan.output_shapes(env), self.plan.outputs, strict=True)
-        outputs = [np.empty(shape, t.dtype) for shape, t in sizes]
-        flat = [readable(v) for v in values]
-        code = self.entry(dim, *flat, *(v.reshape(-1) for v in outputs))
-        return outputs, int(code)
+        values = [
+            np.asarray(a, dtype, order="C") for a, dtype in zip(arrays, self.dtypes, strict=True)
+        ]
+        dim, env = self.dim, {}
+        if self.places:
+            dim = np.array([values[k].shape[d] for k, d in self.places], np.int64)
+            env = dict(zip(self.plan.atoms, dim.tolist(), strict=True))
+        outputs = [
+            np.empty([shapes.evaluate(s, env) for s in shape], dtype) for shape, dtype in self.shapes
+        ]
+        flat = [v.reshape(-1) for v in values]
+        code = self.entry(dim, *flat, *[v.reshape(-1) for v in outputs])
+        return outputs, code
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes and buffers as text."""
         return self.plan.explain()
 
 
-def readable(array: np.ndarray) -> np.ndarray:
-    """Return a flat view that has one Numba type, whether or not the array may be written."""
-    flat = array.reshape(-1)
-    if flat.flags.writeable:
-        flat = flat.view()
-        flat.flags.writeable = False
-    return flat
+def _place(atom: Atom, inputs: Sequence[TensorType]) -> tuple[int, int]:
+    """Return the input and axis that tell the value of an unknown size."""
+    for k, t in enumerate(inputs):
+        for d, size in enumerate(t.shape):
+            if shapes.lone_atom(size) is atom:
+                return k, d
+    raise BackendError(f"no input has the size {atom.name}.")
 
 
 def load(source: PythonSource) -> Callable[..., int]:

@@ -21,6 +21,8 @@ import math
 
 import numba
 import numpy as np
+from numba import types as T
+
 
 '''
 INFIX = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^"}
@@ -88,6 +90,12 @@ def atom(a: Scalar) -> str:
 def type_name(dtype: np.dtype) -> str:
     """Return the Numba-typed constructor of a dtype."""
     return "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+
+
+def array_type(dtype: np.dtype, readonly: str) -> str:
+    """Return Numba's type of a flat array; one that may be written is passed as read-only too."""
+    name = "boolean" if dtype.kind == "b" else dtype.name
+    return f"T.Array(T.{name}, 1, 'C', readonly={readonly})"
 
 
 class Printer:
@@ -178,7 +186,8 @@ class Printer:
         flags = ["contract"]
         if any(isinstance(n, ir.For) and n.reductions for n in ir.walk(f.body)):
             flags.append("reassoc")
-        head = f"@numba.njit(cache=True, error_model='numpy', fastmath={set(flags)!r})"
+        names = ", ".join(map(repr, flags))  # in a fixed order: the text is the key of the cache
+        head = f"@numba.njit(cache=True, error_model='numpy', fastmath={{{names}}})"
         params = ", ".join(["dim", *(b.name for b in f.buffers if b.kind != "const")])
         baked = [f"    {b.name} = {_baked_name(b)}" for b in f.buffers if b.kind == "const"]
         tables = [
@@ -194,8 +203,11 @@ class Printer:
         plan = self.plan
         inputs = [f"x{k}" for k in range(len(plan.inputs))]
         outputs = [f"y{k}" for k in range(len(plan.outputs))]
+        given = [array_type(t.dtype, "True") for t in plan.inputs]
+        made = [array_type(t.dtype, "False") for t in plan.outputs]
+        types = ", ".join(["T.int64[::1]", *given, *made])
         lines = [
-            "@numba.njit(cache=True, error_model='numpy')",
+            f"@numba.njit(T.int64({types}), cache=True, error_model='numpy')",
             f"def {name}({', '.join(['dim', *inputs, *outputs])}):",
         ]
         names = {}
