@@ -35,7 +35,8 @@ from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.tree import Tree, flatten, tree_map, unflatten
 from lazyarr.namespace.xtensor import XTensor
 from lazyarr.namespace.xtensor_data import is_labelled
-from lazyarr.xtensor.coords import Coords, merge
+from lazyarr.xtensor.coords import Coords
+from lazyarr.xtensor.joining import merge
 from lazyarr.xtensor.naming import unnamed
 from lazyarr.xtensor.types import XTensorType
 

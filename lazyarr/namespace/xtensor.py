@@ -24,7 +24,8 @@ from lazyarr.namespace.array import UFUNCS, Array, safe
 from lazyarr.namespace.xtensor_data import either, is_labelled, merged_attrs
 from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.xtensor import moving, reducing
-from lazyarr.xtensor.coords import EMPTY, Coord, Coords, make_coords, merge
+from lazyarr.xtensor.coords import EMPTY, Coord, Coords, make_coords
+from lazyarr.xtensor.joining import merge
 
 
 class XTensor(Handle):

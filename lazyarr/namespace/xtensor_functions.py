@@ -8,7 +8,8 @@ from lazyarr.config import options
 from lazyarr.errors import ArgumentError, DimError
 from lazyarr.namespace.xtensor import XTensor, as_xtensor, elementwise, merged_attrs, wrap_named
 from lazyarr.xtensor import moving
-from lazyarr.xtensor.coords import Coord, Coords, merge
+from lazyarr.xtensor.coords import Coord, Coords
+from lazyarr.xtensor.joining import merge
 
 
 def _common(arrays: Sequence, axis: object, what: str) -> tuple[list[XTensor], str]:

@@ -10,8 +10,9 @@ from lazyarr.graph.ops.indexing import update
 from lazyarr.graph.shapes import Size
 from lazyarr.namespace.array import Array
 from lazyarr.namespace.xtensor_data import is_labelled, named_node
-from lazyarr.xtensor.coords import EMPTY, Coords, merge
+from lazyarr.xtensor.coords import EMPTY, Coords
 from lazyarr.xtensor.indexing import index_node, isel
+from lazyarr.xtensor.joining import merge
 from lazyarr.xtensor.moving import broadcast
 from lazyarr.xtensor.naming import unnamed
 from lazyarr.xtensor.types import XTensorType

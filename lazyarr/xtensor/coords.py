@@ -12,7 +12,7 @@ True
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -37,16 +37,16 @@ def content(array: np.ndarray) -> tuple:
 
 
 class Index:
-    """The labels of a dimension."""
+    """The labels of a dimension; with `names` each label is a tuple of one value per name."""
 
-    __slots__ = ("labels", "key", "_places", "__weakref__")
+    __slots__ = ("labels", "names", "key", "_places", "__weakref__")
 
-    def __new__(cls, labels: object):
+    def __new__(cls, labels: object, names: tuple = ()):
         """Return the interned index of one-dimensional labels."""
         array = np.asarray(getattr(labels, "values", labels))
         if array.ndim != 1:
             raise CoordError(f"labels of a dimension have one axis, got shape {array.shape}.")
-        key = content(array)
+        key = (*content(array), names)
         found = _table.get(key)
         if found is None:
             with _lock:
@@ -54,17 +54,18 @@ class Index:
                 if found is None:
                     found = object.__new__(cls)
                     found.labels, found.key, found._places = _frozen(array), key, None
+                    found.names = names
                     _table[key] = found
         return found
 
     def __reduce__(self):
-        return Index, (self.labels,)
+        return Index, (self.labels, self.names)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        return f"Index({_shown(self.labels)})"
+        return f"Index({shown(self.labels)})"
 
     def equals(self, other: "Index") -> bool:
         """Tell whether the labels are equal in order (an int equals a float of its value)."""
@@ -117,7 +118,7 @@ class Index:
         if start is not None and stop is not None and start > stop:
             raise LabelError(
                 f"a slice from {bounds[0]!r} to {bounds[1]!r} runs against the order of the labels "
-                f"({_shown(self.labels)}); exchange its bounds."
+                f"({shown(self.labels)}); exchange its bounds."
             )
         return slice(start, stop, labels.step)
 
@@ -137,7 +138,7 @@ class Index:
 
     def _missing(self, label: object) -> LabelError:
         hint = near_match(label, self.labels.tolist()) if isinstance(label, str) else ""
-        return LabelError(f"there is no label {label!r} among {_shown(self.labels)}.{hint}")
+        return LabelError(f"there is no label {label!r} among {shown(self.labels)}.{hint}")
 
     def _by_pandas(self, label: object, method: str | None, tolerance: object):
         import pandas as pd
@@ -182,7 +183,8 @@ def _direction(labels: np.ndarray) -> int:
     return -1 if bool(np.all(labels[:-1] >= labels[1:])) else 0
 
 
-def _shown(labels: np.ndarray, most: int = 6) -> str:
+def shown(labels: np.ndarray, most: int = 6) -> str:
+    """Return the first labels as text."""
     labels = labels.ravel()
     texts = [str(v) if labels.dtype.kind in "mM" else repr(v) for v in _elements(labels[:most])]
     return ", ".join(texts) + (f", ... ({len(labels)} labels)" if len(labels) > most else "")
@@ -241,11 +243,9 @@ class Coord:
         return self.values.dtype
 
     def __repr__(self) -> str:
-        shown = (
-            f" {_shown(self.values)}" if isinstance(self.values, np.ndarray) and self.dims else ""
-        )
-        shown = shown or f" {self.values}"
-        return f"<Coord ({', '.join(self.dims)}) {self.values.dtype}{shown}>"
+        held = isinstance(self.values, np.ndarray) and self.dims
+        text = shown(self.values) if held else self.values
+        return f"<Coord ({', '.join(self.dims)}) {self.values.dtype} {text}>"
 
     @property
     def key(self) -> object:
@@ -364,6 +364,8 @@ class Coords(Mapping):
             elif all(k is not None for k in used.values()) and isinstance(c.values, np.ndarray):
                 dims, values = take_values(c.dims, c.values, used)
                 out[name] = Coord.of(name, dims, values, c.attrs)
+                if c.index is not None and c.index.names and out[name].index is not None:
+                    out[name] = Coord(dims, None, Index(values, c.index.names), c.attrs)
         return Coords(out)
 
 
@@ -434,63 +436,3 @@ def _make_coord(name: str, given: object, dims: tuple, sizes: Mapping[str, objec
                 f"coordinate {name!r} has {size} labels, dimension {dim!r} has size {sizes[dim]}."
             )
     return Coord.of(name, own, values, attrs)
-
-
-# -- alignment ------------------------------------------------------------------------------------
-
-
-def _join_exact(dim: str, a: Index, b: Index) -> Index:
-    if a.equals(b):
-        return a
-    raise CoordError(
-        f"labels of dimension {dim!r} differ: {difference(a.labels, b.labels)}. Select the common "
-        f"labels first, or drop those of one side with drop_vars({dim!r})."
-    )
-
-
-JOINS: dict[str, Callable] = {"exact": _join_exact, "override": lambda dim, a, b: a}
-
-
-def difference(a: np.ndarray, b: np.ndarray) -> str:
-    """Describe how two label arrays differ."""
-    if len(a) != len(b):
-        return f"{_shown(a)} and {_shown(b)}"
-    same = np.asarray(a == b)
-    places = range(len(a)) if same.shape != a.shape else np.flatnonzero(~same)
-    first = [f"{_shown(a[i : i + 1])} and {_shown(b[i : i + 1])}" for i in places[:3]]
-    text = f"at {len(places)} of {len(a)} positions, such as {', '.join(first)}"
-    if a.dtype.kind in "fiu" and b.dtype.kind in "fiu" and "f" in a.dtype.kind + b.dtype.kind:
-        text += f"; the largest difference is {np.nanmax(np.abs(a - b)):.3g}"
-    elif same.shape == a.shape and sorted(map(repr, a.tolist())) == sorted(map(repr, b.tolist())):
-        text += "; both hold the same labels in another order"
-    return text
-
-
-def merge(many: Sequence[Coords], join: str = "exact") -> Coords:
-    """Return the coordinates of a result of several operands.
-
-    Indexes of one dim are joined; of other coordinates equal ones are kept, conflicting ones
-    dropped.
-    """
-    first, *rest = [c for c in many if c._items] or [EMPTY]
-    if all(c is first for c in rest):
-        return first
-    if join not in JOINS:
-        raise CoordError(f"join {join!r} is not there yet; use {' or '.join(map(repr, JOINS))}.")
-    out = dict(first._items)
-    dropped: set[str] = set()
-    for coords in rest:
-        for name, c in coords._items.items():
-            have = out.get(name)
-            if have is None:
-                if name not in dropped:
-                    out[name] = c
-            elif have.index is not None and c.index is not None:
-                if JOINS[join](name, have.index, c.index) is not have.index:
-                    out[name] = c
-            elif c.index is not None:
-                out[name] = c
-            elif have.index is None and not have.equals(c):
-                del out[name]
-                dropped.add(name)
-    return Coords(out)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lazyarr.errors import CoordError, DimError, LabelError
-from lazyarr.xtensor.coords import EMPTY, Coords, Index, make_coords, merge, take_values
+from lazyarr.xtensor.coords import EMPTY, Coords, Index, make_coords, take_values
+from lazyarr.xtensor.joining import merge
 
 pytestmark = pytest.mark.fast
 
