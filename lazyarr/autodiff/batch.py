@@ -222,6 +222,8 @@ def _contraction(node: Variable, args: Args, moved: Flags, size: object) -> Any:
 
 def _library(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     """Ops on matrices are batched over leading axes; others run once for each element."""
+    if "along_axis" in node.op.facts:
+        return same_op(node, args, size)
     if "matrix" not in node.op.facts:
         return one_by_one(node, args, moved, size)
     if node.op.name == "solve_matrix" and not moved[0]:

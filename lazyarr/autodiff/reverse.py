@@ -38,7 +38,31 @@ def varied(order: Sequence[Variable], wrt: Sequence[Variable]) -> set[Variable]:
 
 
 class Context:
-    """What a control op's vjp receives: derivatives of graphs, without knowing autodiff."""
+    """What a control op's vjp receives: derivatives of graphs, without knowing autodiff.
+
+    `alive`: the nodes through which a derivative can flow, None where all may.
+    """
+
+    def __init__(self, alive: set[Variable] | None = None):
+        self.alive = alive
+
+    def wants(self, x: object) -> bool:
+        """Tell whether the cotangent of an operand is of use."""
+        return self.alive is None or x in self.alive
+
+    @staticmethod
+    def seeded(
+        outputs: Sequence[Variable],
+        wrt: Sequence[Variable],
+        cotangents: Sequence[Variable],
+        start: dict[Variable, Variable],
+    ) -> list[Variable]:
+        """Return cotangents of independent nodes, added to what some of them start with."""
+        found = pullback(outputs, wrt, cotangents, stop=True, start=start)
+        return [
+            op.zeros(x.shape, dtype=x.dtype) if g is None else g
+            for x, g in zip(wrt, found, strict=True)
+        ]
 
     @staticmethod
     def pullback(
@@ -72,13 +96,22 @@ class _Cotangents:
 
     def of_outputs(self, node: Variable):
         """Return a function from output number to its cotangent, zeros where none arrived."""
-        slots = self.several[node]
+        return OutputCotangents(node, self.several[node])
 
-        def at(i: int) -> Variable:
-            t = node.type.types[i]
-            return slots[i] if i in slots else op.zeros(t.shape, dtype=t.dtype)
 
-        return at
+class OutputCotangents:
+    """The cotangents of a node with several outputs, zeros where none arrived."""
+
+    def __init__(self, node: Variable, slots: dict[int, Variable]):
+        self.node, self.slots = node, slots
+
+    def has(self, i: int) -> bool:
+        """Tell whether a cotangent arrived at an output."""
+        return i in self.slots
+
+    def __call__(self, i: int) -> Variable:
+        t = self.node.type.types[i]
+        return self.slots[i] if i in self.slots else op.zeros(t.shape, dtype=t.dtype)
 
 
 def pullback(
@@ -86,14 +119,17 @@ def pullback(
     wrt: Sequence[Variable],
     cotangents: Sequence[Variable],
     stop: bool = False,
+    start: dict[Variable, Variable] | None = None,
 ) -> list[Variable | None]:
     """Return the cotangent of each `wrt` (None: no dependence) from cotangents of the outputs.
 
-    With `stop`, `wrt` are independent variables even where one is computed from another.
+    With `stop`, `wrt` are independent variables even where one is computed from another. `start`
+    holds what the cotangents of some of them are added to.
     """
     order = toposort(outputs, stop=wrt if stop else ())
     alive = varied(order, wrt)
     sums = _Cotangents()
+    sums.single.update(start or {})
     for y, g in zip(outputs, cotangents, strict=True):
         if y in alive:
             sums.add(y, g)
@@ -108,7 +144,7 @@ def pullback(
 
 def _propagate(node: Variable, sums: _Cotangents, alive: set[Variable]) -> None:
     """Send the cotangent of a node to its operands."""
-    for x, g in zip(node.inputs, _operand_cotangents(node, sums), strict=True):
+    for x, g in zip(node.inputs, _operand_cotangents(node, sums, alive), strict=True):
         if g is None or x.__class__ is not Variable or x not in alive:
             continue
         if isinstance(g, tuple):  # a pick: ("pick", index, cotangent)
@@ -117,7 +153,7 @@ def _propagate(node: Variable, sums: _Cotangents, alive: set[Variable]) -> None:
             sums.add(x, _fitted(g, x))
 
 
-def _operand_cotangents(node: Variable, sums: _Cotangents) -> Sequence:
+def _operand_cotangents(node: Variable, sums: _Cotangents, alive: set[Variable]) -> Sequence:
     rule = node.op.vjp
     if isinstance(rule, NoGradient):
         raise GradientError(
@@ -125,7 +161,7 @@ def _operand_cotangents(node: Variable, sums: _Cotangents) -> Sequence:
             "wrap its operand in stop_gradient if it is a constant here."
         )
     if isinstance(node.type, TupleType):
-        return rule(Context, sums.of_outputs(node), node, *node.inputs, **node.params)
+        return rule(Context(alive), sums.of_outputs(node), node, *node.inputs, **node.params)
     g = sums.single[node]
     if rule is None:
         return _through_expansion(node, g)
@@ -147,6 +183,8 @@ def _fitted(g: Variable, x: Variable) -> Variable:
     shape, want = g.type.shape, x.type.shape
     if shape is not want and not _same_sizes(shape, want):
         g = op.sum_to(g, want)
+    if g.type.dtype.kind == "c" and x.type.dtype.kind != "c":
+        g = op.real(g)
     return g if g.type.dtype == x.type.dtype else op.astype(g, x.type.dtype)
 
 

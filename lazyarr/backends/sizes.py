@@ -269,6 +269,11 @@ def _reduction(node: Variable) -> Iterable[Equation]:
             yield Equation(s, None, f"{node.op.name} over an empty axis: axis {a}", node)
 
 
+def _library(node: Variable) -> Iterable[Equation]:
+    if "square" in node.op.facts:
+        yield from _square(node)
+
+
 def _square(node: Variable) -> Iterable[Equation]:
     n, m = node.inputs[0].type.shape[-2:]
     yield Equation(n, m, f"{node.op.name}: a matrix of {{a}} rows and {{b}} columns", node)
@@ -291,7 +296,7 @@ _EQUATIONS = {
     "concat": _join,
     "stack": _join,
     "reduction": _reduction,
-    "library": _square,
+    "library": _library,
     "main_diagonal": _square,
     "scan": _scan,
 }

@@ -60,6 +60,24 @@ def power(x, y):
     return np.where(y < 0, unit, out)
 
 
+@_quiet
+def acosh(x):
+    """Inverse hyperbolic cosine."""
+    return np.arccosh(x)
+
+
+@_quiet
+def asinh(x):
+    """Inverse hyperbolic sine."""
+    return np.arcsinh(x)
+
+
+@_quiet
+def atanh(x):
+    """Inverse hyperbolic tangent."""
+    return np.arctanh(x)
+
+
 def _elementwise(f):
     """Lift a function of one Python float to arrays, keeping the floating dtype."""
 

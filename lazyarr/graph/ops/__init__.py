@@ -1,12 +1,16 @@
 """The catalogue: importing it declares every op, chapter by chapter of the standard."""
 
 from lazyarr.graph.ops import (  # noqa: F401
+    complex_numbers,
     control,
     creation,
     elementwise,
     indexing,
     linalg,
     manipulation,
+    searching,
+    sorting,
     special,
     statistical,
+    transcendental,
 )

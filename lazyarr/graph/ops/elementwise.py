@@ -15,6 +15,7 @@ from lazyarr.graph.dtypes import as_dtype
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import Check
 from lazyarr.graph.ops._declare import composite, elementwise, no_gradient, operands_of
+from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.registry import op
 
 FLOATING = "floating-point"
@@ -194,13 +195,31 @@ elementwise(
     facts=frozenset({"linear"}),
     doc="The array itself.",
 )
+
+
+def _abs_jvp(tangents, y, x):
+    (t,) = tangents
+    along = op.absorb(t, conjugate(op.sign(x)))
+    return op.real(along) if x.type.dtype.kind == "c" else along
+
+
+def _turned(g, y, x, out):
+    """A sign is piecewise constant for real numbers, an angle alone for complex ones."""
+    if x.type.dtype.kind != "c":
+        return None
+    turn = op.imag(op.multiply(g, y))
+    rate = op.where(op.equal(x, 0), 0, op.divide(turn, op.abs(x)))
+    return op.multiply(op.multiply(rate, 1j), out)
+
+
 elementwise(
     "abs",
     formula=s.abs_,
     reference=np.abs,
     accepts="numeric",
     result="real",
-    vjp=lambda g, y, x: (op.absorb(g, op.sign(x)),),
+    vjp=lambda g, y, x: (op.absorb(g, conjugate(op.sign(x))),),
+    jvp=_abs_jvp,
     doc="Absolute value; its derivative at 0 is 0.",
 )
 elementwise(
@@ -208,8 +227,9 @@ elementwise(
     formula=s.sign,
     reference=np.sign,
     accepts="numeric",
-    vjp=_flat,
-    doc="-1, 0 or 1 by the sign of the elements.",
+    vjp=lambda g, y, x: (_turned(g, y, x, conjugate(y)),),
+    jvp=lambda tangents, y, x: _turned(tangents[0], conjugate(y), x, y),
+    doc="-1, 0 or 1 by the sign of the elements; x / abs(x) for complex ones.",
 )
 _unary(
     "square",
@@ -289,18 +309,18 @@ _unary(
 
 # -- rounding -------------------------------------------------------------------------------------
 
-for _name, _formula, _reference, _doc in (
-    ("floor", s.floor, np.floor, "Largest integer not above x."),
-    ("ceil", s.ceil, np.ceil, "Smallest integer not below x."),
-    ("trunc", s.trunc, np.trunc, "x rounded towards 0."),
-    ("round", s.round_, np.rint, "x rounded to the nearest integer, halves to even."),
+for _name, _formula, _reference, _accepts, _doc in (
+    ("floor", s.floor, np.floor, "real numeric", "Largest integer not above x."),
+    ("ceil", s.ceil, np.ceil, "real numeric", "Smallest integer not below x."),
+    ("trunc", s.trunc, np.trunc, "real numeric", "x rounded towards 0."),
+    ("round", s.round_, np.rint, "numeric", "x rounded to the nearest integer, halves to even."),
 ):
     elementwise(
         _name,
-        formula=lambda x, f=_formula: f(x) if x.dtype.kind == "f" else x,
+        formula=lambda x, f=_formula: f(x) if x.dtype.kind in "fc" else x,
         prepare=lambda x, /: (operands_of(x), {}),
-        reference=lambda x, f=_reference: f(x) if x.dtype.kind == "f" else x,
-        accepts="real numeric",
+        reference=lambda x, f=_reference: f(x) if x.dtype.kind in "fc" else x,
+        accepts=_accepts,
         vjp=_flat,
         doc=_doc,
     )
@@ -491,7 +511,19 @@ elementwise(
 
 
 def _astype_prepare(x, dtype, /, *, copy=True):
-    return operands_of(x), {"dtype": as_dtype(dtype)}
+    (x,), dtype = operands_of(x), as_dtype(dtype)
+    if x.type.dtype.kind == "c" and dtype.kind not in "cb":
+        raise DTypeError(f"astype: {x.type.dtype} to {dtype} would drop the imaginary part; "
+                         "write real(x) or abs(x) first.")  # fmt: skip
+    return (x,), {"dtype": dtype}
+
+
+def _cast_back(g, x):
+    """A cotangent in the dtype of an operand."""
+    dtype = x.type.dtype
+    if g.type.dtype.kind == "c" and dtype.kind == "f":
+        g = op.real(g)
+    return op.astype(g, dtype) if dtype.kind in "fc" else None
 
 
 elementwise(
@@ -500,9 +532,7 @@ elementwise(
     formula=lambda x, *, dtype: s.cast(x, dtype),
     reference=lambda x, *, dtype: x.astype(dtype),
     result="given",
-    vjp=lambda g, y, x, *, dtype: (
-        op.astype(g, x.type.dtype) if dtype.kind in "fc" and x.type.dtype.kind in "fc" else None,
-    ),
+    vjp=lambda g, y, x, *, dtype: (_cast_back(g, x) if dtype.kind in "fc" else None,),
     jvp="linear",
     doc="The elements in another dtype.",
 )

@@ -14,7 +14,7 @@ from lazyarr.errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable, as_operand
 from lazyarr.graph.op import AxisMap
-from lazyarr.graph.ops._declare import axis_of, declare, variable_of
+from lazyarr.graph.ops._declare import axis_of, composite, declare, variable_of
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.types import TensorType
@@ -200,6 +200,33 @@ def take(x, indices, /, *, axis=None):
         axis = 0
     axis = axis_of(x, axis)
     return (x, wrapped(indices, x.type.shape[axis])), {"axis": axis}
+
+
+def _take_along(x, indices, *, axis):
+    """Elements read from the flat array: index along the axis, own position along the others."""
+    off = [(i == axis or s) for i, s in enumerate(indices.shape)]
+    wide = [s if o is True else shapes.broadcast_size(s, o) for s, o in zip(x.shape, off, strict=True)]
+    if tuple(wide) != x.shape:
+        x = op.broadcast_to(x, tuple(wide))
+    place = wrapped(indices, x.shape[axis])
+    flat = None
+    for i, size in enumerate(x.shape):
+        shape = [1] * x.ndim
+        shape[i] = size
+        here = place if i == axis else op.reshape(op.arange(size), tuple(shape))
+        flat = here if flat is None else op.add(op.multiply(flat, size), here)
+    return gather(op.reshape(x, (-1,)), flat, 0)
+
+
+@composite(expand=_take_along, since="2024.12")
+def take_along_axis(x, indices, /, *, axis=-1):
+    """The element of each lane along an axis that an index names; the other axes are matched."""
+    x, indices = variable_of(x), variable_of(indices)
+    if indices.ndim != x.ndim:
+        raise ShapeError(f"take_along_axis: indices of {indices.ndim} axes for {x.ndim}.")
+    if indices.type.dtype.kind not in "iu":
+        raise DTypeError(f"indices must be integers, got {indices.type.dtype}.")
+    return (x, indices), {"axis": axis_of(x, axis)}
 
 
 def wrapped(indices: Variable, size: object) -> Variable:

@@ -265,7 +265,7 @@ def _cholesky_vjp(g, y, x):
     infer=lambda types, params: types[0],
     reference=_cholesky_reference,
     vjp=_cholesky_vjp,
-    facts=frozenset({"matrix"}),
+    facts=frozenset({"matrix", "square"}),
     public=False,
 )
 def cholesky_lower(x, /):
@@ -320,7 +320,7 @@ def _solve_infer(types, params):
     infer=_solve_infer,
     reference=_solve_reference,
     vjp=_solve_vjp,
-    facts=frozenset({"matrix"}),
+    facts=frozenset({"matrix", "square"}),
     public=False,
 )
 def solve_matrix(a, b, /, *, lower, trans, unit):

@@ -8,7 +8,7 @@ import numpy as np
 
 from lazyarr.errors import AxisError, ShapeError
 from lazyarr.graph import dtypes, shapes
-from lazyarr.graph.node import Variable
+from lazyarr.graph.node import Variable, as_operand
 from lazyarr.graph.op import AxisMap
 from lazyarr.graph.ops._declare import (
     axes_of,
@@ -18,7 +18,7 @@ from lazyarr.graph.ops._declare import (
     shape_of,
     variable_of,
 )
-from lazyarr.graph.ops.indexing import slice_axis
+from lazyarr.graph.ops.indexing import gather, slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.types import TensorType
@@ -372,3 +372,114 @@ def stack(arrays, /, *, axis=0):
     """Arrays of one shape laid side by side along a new axis."""
     operands, _ = _common(arrays, "stack")
     return operands, {"axis": axis_of(operands[0], axis, extra=1)}
+
+
+# -- expressions of the above ---------------------------------------------------------------------
+
+
+@composite(expand=lambda x, *, axes: op.permute_dims(x, axes), since="2023.12")
+def moveaxis(x, source, destination, /):
+    """The axes at `source` moved to `destination`, the others in their order."""
+    x = variable_of(x)
+    many = [v if isinstance(v, tuple | list) else (v,) for v in (source, destination)]
+    start, end = ([axis_of(x, a) for a in v] for v in many)
+    if len(start) != len(end) or len(set(start)) != len(start) or len(set(end)) != len(end):
+        raise AxisError(f"moveaxis: {source} cannot be moved to {destination}.")
+    order = [i for i in range(x.ndim) if i not in start]
+    for to, of in sorted(zip(end, start, strict=True)):
+        order.insert(to, of)
+    return (x,), {"axes": tuple(order)}
+
+
+def _roll(x, *shifts, axis):
+    for shift, a in zip(shifts, axis, strict=True):
+        n = x.shape[a]
+        x = gather(x, op.remainder(op.subtract(op.arange(n), shift), n), a)
+    return x
+
+
+def _roll_vjp(g, y, x, *shifts, axis):
+    back = [op.negative(v) if v.__class__ is Variable else -v for v in shifts]
+    return op.roll_axes.record((g, *back), {"axis": axis}), *[None] * len(shifts)
+
+
+@composite(expand=_roll, vjp=_roll_vjp, jvp="linear:0", name="roll_axes", public=False)
+def roll_axes(x, shifts, axis, /):
+    """The elements moved along axes, those that leave at one end entering at the other."""
+    return (x, *shifts), {"axis": tuple(axis)}
+
+
+def _roll_any(x, *shifts, axis):
+    if axis is not None:
+        return op.roll_axes(x, shifts, axis)
+    return op.reshape(op.roll_axes(op.reshape(x, (-1,)), shifts, (0,)), x.shape)
+
+
+@composite(expand=_roll_any)
+def roll(x, /, shift, *, axis=None):
+    """The elements moved along axes (None: in C order) and wrapped around."""
+    x = variable_of(x)
+    shifts = tuple(shift) if isinstance(shift, tuple | list) else (shift,)
+    shifts = tuple([as_operand(s) for s in shifts])
+    if axis is None:
+        if len(shifts) != 1:
+            raise AxisError("roll: several shifts need as many axes.")
+        return (x, *shifts), {"axis": None}
+    axes = [axis_of(x, a) for a in (axis if isinstance(axis, tuple | list) else (axis,))]
+    if len(axes) != len(shifts):
+        if len(shifts) > 1:
+            raise AxisError(f"roll: {len(shifts)} shifts for {len(axes)} axes.")
+        shifts = shifts * len(axes)
+    return (x, *shifts), {"axis": tuple(axes)}
+
+
+def _tile(x, *, repetitions):
+    lead = len(repetitions) - x.ndim
+    shape = (1,) * lead + x.shape if lead > 0 else x.shape
+    times = (1,) * -lead + repetitions if lead < 0 else repetitions
+    split = op.reshape(x, tuple(n for s in shape for n in (1, s)))
+    wide = op.broadcast_to(split, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
+    return op.reshape(wide, tuple(r * s for r, s in zip(times, shape, strict=True)))
+
+
+@composite(expand=_tile, sizes=("repetitions",), since="2023.12")
+def tile(x, repetitions, /):
+    """The array repeated along each axis."""
+    return (variable_of(x),), {"repetitions": shape_of(repetitions)}
+
+
+def _repeat(x, *, repeats, axis):
+    if axis is None:
+        x, axis = op.reshape(x, (-1,)), 0
+    wide = (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :])
+    spread = op.broadcast_to(op.expand_dims(x, axis=axis + 1), wide)
+    return op.reshape(spread, (*x.shape[:axis], x.shape[axis] * repeats, *x.shape[axis + 1 :]))
+
+
+@composite(expand=_repeat, sizes=("repeats",), since="2023.12")
+def repeat(x, repeats, /, *, axis=None):
+    """Each element repeated a number of times along an axis (None: flattened first)."""
+    x, (repeats,) = variable_of(x), shape_of(repeats)
+    if isinstance(repeats, int) and repeats < 0:
+        raise ShapeError(f"repeat: {repeats} is below 0.")
+    return (x,), {"repeats": repeats, "axis": None if axis is None else axis_of(x, axis)}
+
+
+def _resized(x, *, size, axis):
+    i, n = op.arange(size), x.shape[axis]
+    read = gather(x, op.minimum(i, n - 1), axis)
+    shape = [1] * x.ndim
+    shape[axis] = size
+    return op.where(op.reshape(op.less(i, n), tuple(shape)), read, 0)
+
+
+@composite(
+    expand=_resized,
+    vjp=lambda g, y, x, *, size, axis: (op.resize_axis(g, x.shape[axis], axis),),
+    jvp="linear",
+    sizes=("size",),
+    public=False,
+)
+def resize_axis(x, size, axis, /):
+    """An axis cut, or filled with zeros at its end, to a size; it is not empty."""
+    return (x,), {"size": size, "axis": axis}

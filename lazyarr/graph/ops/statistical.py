@@ -2,6 +2,7 @@
 
 from lazyarr.graph import shapes
 from lazyarr.graph.dtypes import accumulator, as_dtype
+from lazyarr.graph.node import symbol
 from lazyarr.graph.op import NO_GRADIENT
 from lazyarr.graph.ops._declare import (
     axes_of,
@@ -12,6 +13,8 @@ from lazyarr.graph.ops._declare import (
     variable_of,
 )
 from lazyarr.graph.registry import op
+from lazyarr.graph.traverse import Graph
+from lazyarr.graph.types import TensorType
 
 
 def _reduced(x, axis, keepdims):
@@ -206,10 +209,28 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     return _running(x, axis, dtype, include_initial)
 
 
+def _cumulative_prod_vjp(g, y, x, *, axis, dtype, include_initial):
+    """Exclusive prefix times s, where s_i = g_i + x_(i+1) s_(i+1), walked from the end: no division."""
+    if include_initial:
+        g = op.drop_start(g, axis)
+    x = op.astype(x, dtype)
+    before = op.drop_end(op.cumulative_prod(x, axis=axis, include_initial=True), axis)
+    order = (axis, *(i for i in range(x.ndim) if i != axis))
+    xs, gs = op.permute_dims(x, order), op.permute_dims(g, order)
+    lane = TensorType(dtype, xs.shape[1:])
+    carry, g_here, x_here = (symbol(lane) for _ in range(3))
+    total = op.add(g_here, carry)
+    body = Graph([carry, g_here, x_here], [op.absorb(total, x_here), total])
+    start = op.zeros(lane.shape, dtype=dtype)
+    loop = op.scan(body, [start, gs, xs], length=xs.shape[0], reverse=True, n_carry=1, n_xs=2)
+    sums = op.permute_dims(op.pick(loop, 1), tuple(order.index(i) for i in range(x.ndim)))
+    return (op.absorb(sums, before),)
+
+
 @cumulative(
     combine="mul",
     accepts="all",
-    vjp=NO_GRADIENT("the division-free derivative of a running product is not written yet"),
+    vjp=_cumulative_prod_vjp,
     since="2024.12",
 )
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):

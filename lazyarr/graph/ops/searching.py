@@ -1,0 +1,128 @@
+"""Searching and counting. Source: Array API standard 2025.12, searching functions, utility functions.
+
+`argmax`, `argmin` stand with the reductions, `where` with the elementwise functions. What has a shape
+that depends on data (`nonzero`) is computed at once by the namespace.
+"""
+
+import numpy as np
+
+from lazyarr.errors import ArgumentError, DTypeError, ShapeError
+from lazyarr.graph import dtypes, shapes
+from lazyarr.graph.node import as_operand
+from lazyarr.graph.op import NO_GRADIENT
+from lazyarr.graph.ops._declare import axes_of, axis_of, composite, declare, variable_of
+from lazyarr.graph.ops.indexing import gather
+from lazyarr.graph.registry import op
+from lazyarr.graph.types import TensorType
+
+_INDEX = NO_GRADIENT("the result is an index, which carries no derivative")
+
+
+def _count_nonzero(x, *, axis, keepdims):
+    hit = x if x.type.dtype == dtypes.bool_ else op.not_equal(x, 0)
+    return op.sum(hit, axis=axis, dtype=dtypes.int64, keepdims=keepdims)
+
+
+@composite(expand=_count_nonzero, since="2024.12", vjp=_INDEX)
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """How many elements over axes are not 0."""
+    x = variable_of(x)
+    return (x,), {"axis": axes_of(x, axis), "keepdims": bool(keepdims)}
+
+
+def _searchsorted_infer(types, params):
+    return TensorType(dtypes.int64, types[1].shape)
+
+
+@declare(
+    "library",
+    infer=_searchsorted_infer,
+    reference=lambda x1, x2, *, side: np.searchsorted(x1, x2, side=side),
+    vjp=_INDEX,
+    public=False,
+)
+def search_sorted(x1, x2, /, *, side):
+    """Where values of one dtype would be inserted into a sorted array of one axis."""
+    return (x1, x2), {"side": side}
+
+
+def _searchsorted(x1, x2, *sorter, side):
+    dtype = dtypes.promote(x1.type.dtype, x2.type.dtype)
+    if sorter:
+        x1 = op.take(x1, sorter[0], axis=0)
+    x1, x2 = (x if x.type.dtype == dtype else op.astype(x, dtype) for x in (x1, x2))
+    return op.search_sorted(x1, x2, side=side)
+
+
+@composite(expand=_searchsorted, vjp=_INDEX, since="2023.12")
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Where each value would be inserted into a sorted array, before or after equal elements."""
+    x1, x2 = variable_of(x1), as_operand(x2)
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}.")
+    if x1.ndim != 1:
+        raise ShapeError(f"searchsorted: the sorted array has shape {x1.shape}, not one axis.")
+    if x2.__class__ in (bool, int, float, complex):  # a number takes the dtype of the array
+        dtypes.check_fits(x2, dtypes.weak(x1.type.dtype, x2.__class__))
+        x2 = op.full((), x2, dtype=dtypes.weak(x1.type.dtype, x2.__class__))
+    for x in (x1, x2):
+        if x.type.dtype not in dtypes.CATEGORIES["real"]:
+            raise DTypeError(f"searchsorted takes real dtypes, got {x.type.dtype}.")
+    operands = (x1, x2) if sorter is None else (x1, x2, variable_of(sorter))
+    return operands, {"side": side}
+
+
+# -- differences ----------------------------------------------------------------------------------
+
+
+def _diff(x, *ends, axis, n, prepend, append):
+    ends = list(ends)
+    parts = ([ends.pop(0)] if prepend else []) + [x] + ([ends.pop(0)] if append else [])
+    if len(parts) > 1:
+        x = op.concat(parts, axis=axis)
+    for _ in range(n):
+        x = op.subtract(op.drop_start(x, axis), op.drop_end(x, axis))
+    return x
+
+
+@composite(expand=_diff, accepts="numeric", since="2024.12")
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """The n-th difference of neighbours along an axis, after arrays joined at its ends."""
+    x = variable_of(x)
+    if n < 0:
+        raise ArgumentError(f"diff: n is {n}; it cannot be below 0.")
+    ends = tuple([variable_of(v) for v in (prepend, append) if v is not None])
+    given = {"prepend": prepend is not None, "append": append is not None}
+    return (x, *ends), {"axis": axis_of(x, axis), "n": int(n), **given}
+
+
+# -- membership -----------------------------------------------------------------------------------
+
+
+def _isin(x1, x2, *, invert):
+    dtype = dtypes.promote(x1.type.dtype, x2.type.dtype)
+    x1, x2 = (x if x.type.dtype == dtype else op.astype(x, dtype) for x in (x1, x2))
+    known, n = op.reshape(x2, (-1,)), shapes.product(x2.shape)
+    known = op.sort(known)
+    place = op.search_sorted(known, x1, side="left")
+    # one more element, so that also an empty array has one to compare with
+    known = op.concat([known, op.full((1,), 0, dtype=dtype)])
+    hit = op.logical_and(op.less(place, n), op.equal(gather(known, place, 0), x1))
+    return op.logical_not(hit) if invert else hit
+
+
+@composite(expand=_isin, since="2025.12",
+           vjp=NO_GRADIENT("the result is boolean, so it carries no derivative"))  # fmt: skip
+def isin(x1, x2, /, *, invert=False):
+    """Whether each element of x1 is among those of x2."""
+    x1, x2 = as_operand(x1), as_operand(x2)
+    strong = [x.type.dtype for x in (x1, x2) if x.__class__ not in (bool, int, float, complex)]
+    if not strong:
+        raise ArgumentError("isin needs at least one array.")
+    x1, x2 = (
+        op.full((), x, dtype=dtypes.weak(strong[0], x.__class__))
+        if x.__class__ in (bool, int, float, complex)
+        else x
+        for x in (x1, x2)
+    )
+    return (x1, x2), {"invert": bool(invert)}
