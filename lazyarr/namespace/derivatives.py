@@ -2,17 +2,21 @@
 
 The first argument decides: a function is transformed, an expression is differentiated by the
 handles given. Named expressions are lowered first, and a gradient has the dims and coords of what it
-is the gradient of.
+is the gradient of. The gradient by a complex z = x + iy is df/dx + i df/dy, the direction of steepest
+ascent.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 
 from lazyarr.autodiff.forward import pushforward
 from lazyarr.autodiff.reverse import pullback
+from lazyarr.backends.implicit import HISTORY
 from lazyarr.errors import GradientError
 from lazyarr.graph.node import Variable
+from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.registry import OPS, op
-from lazyarr.graph.traverse import substitute
+from lazyarr.graph.traverse import substitute, toposort
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.tree import flatten, tree_map, unflatten
@@ -123,11 +127,24 @@ def gradients(y: object, wrt: Sequence, unused: str = "zero") -> list:
     out = []
     for i, (g, x, h) in enumerate(zip(found, low[1:], wrt, strict=True)):
         if g is None:
-            if unused == "raise":
-                raise GradientError(f"the expression does not depend on input {i}.")
+            _unconnected(low[0], i, unused)
             g = op.zeros(x.shape, dtype=x.dtype)
-        out.append(relabel(g, h))
+        out.append(relabel(conjugate(g), h))
     return out
+
+
+def _unconnected(y: Variable, i: int, unused: str) -> None:
+    """Say that an expression does not depend on an input, as asked; refuse where it may have."""
+    if any(v.is_cut for v in toposort([y])):
+        raise GradientError(
+            f"the expression was computed so long ago that how it depends on input {i} was dropped "
+            f"(after {HISTORY} evaluations, or when recorded arrays held too many bytes); "
+            "differentiate a function with `grad(f)` instead."
+        )
+    if unused == "raise":
+        raise GradientError(f"the expression does not depend on input {i}.")
+    if unused == "warn":
+        warnings.warn(f"the expression does not depend on input {i}", stacklevel=4)
 
 
 def grad(f: object, argnums: object = 0, *, has_aux: bool = False):
@@ -203,9 +220,9 @@ def vjp(f: Callable, *primals: object):
     def back(cotangent: object):
         low, tied = lowered([_node(y, "the result"), *(x._v for x in fresh)])
         g = unnamed(_node(asarray_like(cotangent), "the cotangent"))
-        found = tied(pullback([low[0]], low[1:], [g]))
+        found = tied(pullback([low[0]], low[1:], [conjugate(g)]))
         return tuple(
-            relabel(op.zeros(x.shape, dtype=x.dtype) if v is None else v, h)
+            relabel(op.zeros(x.shape, dtype=x.dtype) if v is None else conjugate(v), h)
             for v, x, h in zip(found, low[1:], fresh, strict=True)
         )
 

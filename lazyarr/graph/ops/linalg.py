@@ -219,7 +219,8 @@ def trace(x, /, *, offset=0, dtype=None):
 # -- decompositions and solvers -------------------------------------------------------------------
 
 
-def _square(x: Variable, what: str) -> Variable:
+def square_matrix(x: object, what: str) -> Variable:
+    """Return an operand that holds square matrices of a floating dtype."""
     x = variable_of(x)
     if x.type.dtype not in dtypes.CATEGORIES["floating-point"]:
         raise DTypeError(f"{what} takes floating-point dtypes, got {x.type.dtype}.")
@@ -284,7 +285,7 @@ def cholesky(x, /, *, upper=False):
 
     Raises LinAlgError, which names the batch index, when a matrix is not positive definite.
     """
-    return (_square(x, "cholesky"),), {"upper": bool(upper)}
+    return (square_matrix(x, "cholesky"),), {"upper": bool(upper)}
 
 
 def _solve_reference(a, b, *, lower, trans, unit):
@@ -350,5 +351,5 @@ def _solve_triangular(a, b, *, lower, trans, unit):
 @composite(expand=_solve_triangular, accepts="floating-point")
 def solve_triangular(a, b, /, *, lower=True, trans=False, unit_diagonal=False):
     """Solve a x = b (or its transpose) for a triangular a; b is a vector or a matrix of columns."""
-    a, b = _square(a, "solve_triangular"), variable_of(b)
+    a, b = square_matrix(a, "solve_triangular"), variable_of(b)
     return (a, b), {"lower": bool(lower), "trans": bool(trans), "unit": bool(unit_diagonal)}

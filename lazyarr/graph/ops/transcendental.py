@@ -57,7 +57,7 @@ _unary(
     lambda x: s.div(s.const(1, x.dtype), x),
     np.reciprocal,
     lambda y, x: op.negative(op.multiply(y, y)),
-    "1 / x.",
+    "The reciprocal, 1 / x.",
 )
 
 

@@ -1,0 +1,169 @@
+"""What a loop keeps for its derivative: the cheapest set of values from which the rest is made again.
+
+Storing an element costs about 1 ns; making it again costs what its op costs. The cheapest choice is
+a minimum cut: each node is an edge from its computation to its availability with the cost of storing
+it, the source pays for computing it, and what the derivative reads must be available.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+from lazyarr.graph import scalar
+from lazyarr.graph.node import Variable
+from lazyarr.graph.traverse import toposort
+from lazyarr.graph.types import TensorType, TupleType
+
+NEVER = 1e18
+UNKNOWN = 64  # elements along an axis of unknown size
+DEAR = 4.0  # ns for an exp or a log
+LARGEST = 4000  # nodes up to which the cut is exact; beyond, everything read is stored
+
+
+def elements(t: TensorType) -> float:
+    """Return the number of elements of a type, unknown sizes by a hint."""
+    total = 1.0
+    for s in t.shape:
+        total *= s if isinstance(s, int) else UNKNOWN
+    return total
+
+
+def compute_cost(v: Variable) -> float:
+    """Return the ns that computing a node takes."""
+    kind = v.op.kind
+    if isinstance(v.type, TupleType):
+        p = v.params
+        if "body" not in p:
+            return NEVER
+        steps = p["length"] if isinstance(p["length"], int) else UNKNOWN
+        inner = sum(compute_cost(x) for x in p["body"].toposort() if x.expr is not None)
+        return min(steps * inner, NEVER)
+    if v.op.name == "pick" or kind in ("movement", "creation"):
+        return 0.01
+    size = elements(v.type)
+    for x in v.inputs:
+        if x.__class__ is Variable and isinstance(x.type, TensorType):
+            size = max(size, elements(x.type))
+    if kind == "elementwise" and v.op.formula is not None:
+        return size * _formula_cost(v)
+    if kind in ("library", "contraction"):
+        return size * 8
+    return size * 0.5
+
+
+_WEIGHTS = {"add": 0.4, "sub": 0.4, "mul": 0.4, "div": 2.0, "sqrt": 2.0, "neg": 0.2, "select": 0.4}
+
+
+def _formula_cost(v: Variable) -> float:
+    compute = v.op.compute_dtype(v)
+    args = [
+        scalar.var(i, x.type.dtype if x.__class__ is Variable and v.op.promoted is not None
+                   and i not in v.op.promoted else compute)
+        for i, x in enumerate(v.inputs)
+    ]  # fmt: skip
+    total, seen = 0.2, set()
+    stack = [v.op.formula(*args, **v.params)]
+    while stack:
+        e = stack.pop()
+        if id(e) in seen or not isinstance(e, scalar.Scalar):
+            continue
+        seen.add(id(e))
+        if e.prim in ("var", "const"):
+            continue
+        total += _WEIGHTS.get(e.prim, DEAR if e.prim in _DEAR_PRIMS else 0.4)
+        stack.extend(e.args)
+    return total
+
+
+_DEAR_PRIMS = frozenset(
+    "exp expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
+    "atanh hypot erf erfc lgamma digamma trigamma pow".split()
+)
+
+
+def store_cost(v: Variable) -> float:
+    """Return the ns that storing a node takes; what a recomputed loop stacks is never stored."""
+    if isinstance(v.type, TupleType):
+        return NEVER
+    if v.op is not None and v.op.name == "pick":
+        p = v.inputs[0].params
+        if p.get("recompute") and v.params["index"] >= p["n_carry"]:
+            return NEVER
+    return elements(v.type)
+
+
+def cheapest_cut(
+    needed: Iterable[Variable],
+    carries: Iterable[Variable],
+    free: set[Variable],
+    captures: set[Variable],
+) -> list[Variable]:
+    """Return the nodes to store so that `needed` can be made from them and from what is free.
+
+    What depends on captures alone is the same in every step: it costs nothing.
+    """
+    carries = set(carries) - free
+    needed = [v for v in needed if v not in free]
+    order = toposort(needed, stop=[*free, *carries])
+    moving = {v for v in order if v in carries or (v in free and v not in captures)}
+    for v in order:
+        if any(x in moving for x in v.inputs if x.__class__ is Variable):
+            moving.add(v)
+    walked = {v for v in moving if v not in free}
+    if len(walked) > LARGEST:
+        return [v for v in needed if v in walked]
+    flow = _Flow()
+    for v in walked:
+        flow.edge((v, 0), (v, 1), store_cost(v))
+        flow.edge("source", (v, 0), NEVER if v in carries else compute_cost(v))
+        if v not in carries:
+            for x in v.inputs:
+                if x.__class__ is Variable and x in walked:
+                    flow.edge((x, 1), (v, 0), NEVER)
+    for v in needed:
+        if v in walked:
+            flow.edge((v, 1), "sink", NEVER)
+    side = flow.source_side()
+    return [v for v in order if v in walked and (v, 0) in side and (v, 1) not in side]
+
+
+class _Flow:
+    """Maximum flow by augmenting along shortest paths."""
+
+    def __init__(self) -> None:
+        self.left: dict = {}
+
+    def edge(self, a: object, b: object, capacity: float) -> None:
+        """Add an edge."""
+        row = self.left.setdefault(a, {})
+        row[b] = row.get(b, 0.0) + capacity
+        self.left.setdefault(b, {}).setdefault(a, 0.0)
+
+    def source_side(self) -> set:
+        """Saturate, and return what the source still reaches."""
+        self.left.setdefault("source", {})
+        self.left.setdefault("sink", {})
+        while True:
+            parent = self._reach()
+            if "sink" not in parent:
+                return set(parent)
+            path, b = [], "sink"
+            while b != "source":
+                path.append((parent[b], b))
+                b = parent[b]
+            least = min(self.left[a][b] for a, b in path)
+            for a, b in path:
+                self.left[a][b] -= least
+                self.left[b][a] += least
+
+    def _reach(self) -> dict:
+        parent: dict = {"source": None}
+        work = deque(["source"])
+        while work:
+            a = work.popleft()
+            for b, capacity in self.left[a].items():
+                if capacity > 1e-9 and b not in parent:
+                    parent[b] = a
+                    if b == "sink":
+                        return parent
+                    work.append(b)
+        return parent
