@@ -9,7 +9,14 @@ import numpy as np
 
 from lazyarr.backends.loop.affine import Affine, Axis, of
 from lazyarr.backends.loop.lower import Program, Scope, View, copy_into
-from lazyarr.backends.loop.notation import Repeat, Routine, Statement, reads, writes
+from lazyarr.backends.loop.notation import (
+    Repeat,
+    Routine,
+    Statement,
+    accesses,
+    reads,
+    writes,
+)
 from lazyarr.backends.loop.rules import as_index, position
 from lazyarr.backends.loop.sizes import Sizes
 from lazyarr.errors import LinAlgError
@@ -307,12 +314,17 @@ def _whole(scope: Scope, x: Variable):
 
 
 def build_scan(scope: Scope, node: Variable) -> None:
-    """A loop whose body is a scope of its own; carries are buffers updated at its end."""
+    """A loop whose body is lowered by a scope of its own; carries are buffers updated at its end."""
     p, program = node.params, scope.program
     body, n_carry, n_xs = p["body"], p["n_carry"], p["n_xs"]
     length = scope.sizes.canon(p["length"])
-    step = Axis(length, "step")
-    t = of(step) * -1 + (length - 1) if p["reverse"] else of(step)
+    step, count = Axis(length, "step"), None
+    t, last = of(step), of(length)
+    if p["counted"]:
+        count = scope.element(node.inputs[-1], (), {})
+        last = as_index(count)
+    if p["reverse"]:
+        t = t * -1 + (last + -1)
     inner = Scope(program, body, scope.forced)
     carries = []
     for k in range(n_carry):
@@ -326,21 +338,62 @@ def build_scan(scope: Scope, node: Variable) -> None:
         if k < n_carry + n_xs:
             view = View(view.buffer, view.shape[1:], (*view.prefix, t), (*view.lead, length))
         inner.views[body.inputs[k]] = view
-    copies = []
-    for k, v in enumerate(body.outputs[n_carry:], start=n_carry):
+    stacks, copies = [], []
+    for k, v in enumerate(body.outputs[n_carry : len(body.outputs) - p["until"]], start=n_carry):
         whole = _result(scope, node, k, v.dtype, (length, *inner.shape(v)))
+        stacks.append(whole)
         view = View(whole.buffer, whole.shape[1:], (*whole.prefix, t), (*whole.lead, length))
         if not inner.assign(v, view):
             copies.append((v, view))
     inner.run(build)
     for v, view in [*copies, *inner.late]:
         copy_into(inner, v, view, label="scan (output)")
+    stop = _stop(scope, inner, node, step) if p["until"] else None
     updates = _carry_updates(scope, inner, body, carries)
-    repeat = Repeat(step, inner.steps, updates, label="scan")
-    every = [*inner.steps, *updates]
+    _repeat(scope, Repeat(step, inner.steps, updates, "scan", count, stop), carries)
+    if p["until"] or p["counted"]:
+        _clear(scope, node, length, stacks)
+
+
+def _repeat(scope: Scope, repeat: Repeat, carries: list) -> None:
+    """Append a loop with what it reads and writes."""
+    every = [*repeat.body, *repeat.updates]
     repeat.reads = set().union(*(reads(s) for s in every)) | {v.buffer for v in carries}
     repeat.writes = set().union(*(writes(s) for s in every)) | {v.buffer for v in carries}
+    if repeat.count is not None:
+        repeat.reads |= {a.buffer for a in accesses(repeat.count)}
     scope.steps.append(repeat)
+
+
+def _stop(scope: Scope, inner: Scope, node: Variable, step: Axis):
+    """Count the steps, store whether this one is the last, and return the place of that."""
+    number = len(node.params["body"].outputs) - 1
+    count = _result(scope, node, number, INT64, ())
+    scope.emit(count, (), (), scalar.const(0, INT64), label="scan (count)")
+    inner.emit(count, (), (), position(of(step) + 1), label="scan (count)")
+    place = View(scope.program.buffer("m", np.dtype(bool), ()), ())
+    copy_into(inner, node.params["body"].outputs[-1], place, label="scan (until)")
+    return place.access(())
+
+
+def _clear(scope: Scope, node: Variable, length: object, stacks: list) -> None:
+    """Zero what the loop left unwritten: the elements from its number of steps on."""
+    p = node.params
+    if p["until"]:
+        count = scalar.var(scope.views[node, len(p["body"].outputs) - 1].access(()), INT64)
+    else:
+        count = scope.element(node.inputs[-1], (), {})
+    step = Axis(length, "rest")
+    rest, steps = scalar.sub(position(of(length)), count), []
+    outer, scope.steps = scope.steps, steps
+    for whole in stacks:
+        axes, index = scope.axes(whole.shape[1:])
+        zero = scalar.const(0, whole.buffer.dtype)
+        where = (as_index(count) + of(step), *index)
+        scope.emit(whole, where, axes, zero, label="scan (zeros)")
+    scope.steps = outer
+    if steps:
+        _repeat(scope, Repeat(step, steps, [], "scan (zeros)", rest), [])
 
 
 def _result(scope: Scope, node: Variable, k: int, dtype, shape: tuple) -> View:

@@ -152,8 +152,9 @@ class _Function:
                 _demand(
                     (node.local, node.monoid) in loop.reductions, "not a listed reduction", node
                 )
-        elif isinstance(node, ir.Fail | ir.Invoke):
+        elif isinstance(node, ir.Fail | ir.Invoke | ir.Break):
             _demand(not simd, "leaves a simd loop", node)
+            _demand(loop is not None or not isinstance(node, ir.Break), "leaves no loop", node)
 
 
 def _check_let(node: ir.Let) -> None:

@@ -16,6 +16,7 @@ from lazyarr.backends.loop.ir import (
     BOOL,
     INT64,
     Accumulate,
+    Break,
     Fail,
     For,
     Init,
@@ -80,7 +81,7 @@ class Emitter(Values):
 
     def _close(self, counter: Scalar, extent: object, kind: str) -> None:
         scope = self.scopes.pop()
-        count = self.index(of(extent))
+        count = self.index(extent if isinstance(extent, Affine) else of(extent))
         above = self.scopes[-1]
         changed = {n.local: n.monoid for n in scope.body if isinstance(n, Accumulate)}
         if None in changed.values() or any(isinstance(n, For) for n in scope.body):
@@ -159,15 +160,21 @@ class Emitter(Values):
             self._here.body.append(For(counter, count, kind, scope.body))
 
     def _cycle(self, item: Cycle) -> None:
-        repeat = item.repeat
-        self.index(of(repeat.axis.extent))
+        repeat, memo = item.repeat, {}
+        extent = of(repeat.axis.extent)
+        self.index(extent)
+        if repeat.count is not None:
+            extent = as_form(self.value(repeat.count, memo))
         counter = self._open(item)
         self.axis_values[repeat.axis] = of(counter)
         for buffer in repeat.writes:
             self._settle(buffer)
         self.block(item.body)
+        stop = None if repeat.stop is None else self.load(repeat.stop, memo)
         self.block(item.updates)
-        self._close(counter, repeat.axis.extent, "serial")
+        if stop is not None:
+            self._here.body.append(Break(stop))
+        self._close(counter, extent, "serial")
 
     def _call(self, item: Call) -> None:
         r = item.routine

@@ -24,6 +24,10 @@ class _Failed(Exception):
         self.code = code
 
 
+class _Left(Exception):
+    """Leaves the innermost loop."""
+
+
 def run(plan: Plan, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
     """Return the outputs of a plan and 0, or the code of the check that failed."""
     values = [np.asarray(a, t.dtype, order="C") for a, t in zip(arrays, plan.inputs, strict=True)]
@@ -122,12 +126,20 @@ class Machine:
         order = range(int(self.atom(node.extent, values)))
         for i in reversed(order) if node.kind == "simd" else order:
             values[node.counter.args[0]] = np.int64(i)
-            self.body(node.body, values)
+            try:
+                self.body(node.body, values)
+            except _Left:
+                break
 
     def fail(self, node: ir.Fail, values: dict) -> None:
         """Leave when a condition holds."""
         if self.atom(node.condition, values):
             raise _Failed(node.code)
+
+    def leave(self, node: ir.Break, values: dict) -> None:
+        """Leave the loop when a condition holds."""
+        if self.atom(node.condition, values):
+            raise _Left
 
     def invoke(self, node: ir.Invoke, values: dict) -> None:
         """Run a library routine."""
@@ -195,6 +207,7 @@ _RUN = {
     ir.Init: _init,
     ir.Accumulate: Machine.accumulate,
     ir.For: Machine.loop,
+    ir.Break: Machine.leave,
     ir.Fail: Machine.fail,
     ir.Invoke: Machine.invoke,
 }

@@ -1,8 +1,8 @@
-"""The loop IR: ten node types, printed as C or Python by tables.
+"""The loop IR: eleven node types, printed as C or Python by tables.
 
 Expressions are flat: every `Let` applies one primitive to atoms, and an atom is a local (a scalar
 variable whose name is a `Local`) or a constant. Memory is `Load`, `Store`, `Update`; registers that
-change are made by `Init` and changed by `Accumulate`; control is `For` and `Fail`.
+change are made by `Init` and changed by `Accumulate`; control is `For`, `Break` and `Fail`.
 """
 
 from dataclasses import dataclass, field
@@ -117,6 +117,13 @@ class Fail:
 
     condition: Scalar
     code: int
+
+
+@dataclass(slots=True)
+class Break:
+    """Leave the loop around this when the condition holds."""
+
+    condition: Scalar
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ class View:
         return View(self.buffer, shape, self.prefix, self.lead)
 
 
-@dataclass
+@dataclass(repr=False)
 class Program:
     """The result of lowering: statements in a valid order, and the buffers they use."""
 

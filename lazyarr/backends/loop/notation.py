@@ -105,7 +105,7 @@ class Statement:
     def __repr__(self) -> str:
         sign = "=" if self.combine is None else f"{self.combine}="
         over = f" over {list(self.reduced)}" if self.reduced else ""
-        return f"{self.target} {sign} {self.value}{over}"
+        return f"{self.target} {sign} {shown(self.value)}{over}"
 
 
 @dataclass(eq=False)
@@ -125,14 +125,35 @@ class Routine:
 
 @dataclass(eq=False)
 class Repeat:
-    """A loop that carries state: `body` for each step of `axis`, then `updates` of the carries."""
+    """A loop that carries state: `body` for each step of `axis`, then `updates` of the carries.
+
+    `count` is the number of steps where it is a value; the loop ends after a step that leaves true
+    in `stop`.
+    """
 
     axis: Axis
     body: list
     updates: list
     label: str = ""
+    count: Scalar | None = None
+    stop: Access | None = None
     reads: set = field(default_factory=set)
     writes: set = field(default_factory=set)
+
+
+SHOWN = 60  # primitives of an expression that is written out
+
+
+def shown(value: Scalar) -> str:
+    """Return an expression as text, a long one by its outermost primitive alone."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack and len(seen) <= SHOWN:
+        e = stack.pop()
+        seen.add(id(e))
+        if e.prim != "var":
+            stack.extend(a for a in e.args if isinstance(a, Scalar) and id(a) not in seen)
+    return str(value) if len(seen) <= SHOWN else f"{value.prim}(...)"
 
 
 def accesses(*roots: Scalar) -> list[Access]:

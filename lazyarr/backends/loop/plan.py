@@ -42,7 +42,7 @@ EXTERNALS = {
 }
 
 
-@dataclass
+@dataclass(repr=False)
 class Plan:
     """Everything a printer or a toolchain needs; see README.md for the meaning of each field."""
 

@@ -24,7 +24,7 @@ from lazyarr.backends.loop.notation import (
 )
 from lazyarr.backends.loop.order import Order, order_of
 
-MOST_OPS = 1200  # scalar operations in one loop, beyond which nothing more joins it
+MOST_OPS = 600  # scalar operations in one loop, beyond which nothing more joins it
 
 
 @dataclass(eq=False)
