@@ -314,7 +314,7 @@ def _whole(scope: Scope, x: Variable):
 
 
 def build_scan(scope: Scope, node: Variable) -> None:
-    """A loop whose body is lowered by a scope of its own; carries are buffers updated at its end."""
+    """A loop whose body is a scope of its own; carries are buffers updated at its end."""
     p, program = node.params, scope.program
     body, n_carry, n_xs = p["body"], p["n_carry"], p["n_xs"]
     length = scope.sizes.canon(p["length"])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lazyarr.backends.loop.build import lower
+from lazyarr.backends.loop.collapse import collapse
 from lazyarr.backends.loop.emit import Emitter
 from lazyarr.backends.loop.ir import For, Function, Invoke, Let, Load, Store, Update, walk
 from lazyarr.backends.loop.lower import Program
@@ -130,6 +131,7 @@ def _scheduled(graph: Graph) -> tuple[Program, list]:
     forced: set[Variable] = set()
     for _ in range(ROUNDS):
         program = lower(graph, forced)
+        collapse(program.steps)
         choose_layouts(program.steps)
         block = Scheduler(program.steps).run()
         more = _repeated(program, block) - forced

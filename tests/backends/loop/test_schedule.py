@@ -116,3 +116,15 @@ def test_explain_names_loops_nodes_and_memory() -> None:
     text = plan(expanded(graph)).explain()
     for part in ("for n (outer)", "for m (vector)", "exp", "arena slot"):
         assert part in text
+
+
+def test_elementwise_work_of_any_rank_is_one_loop() -> None:
+    x, y, s = leaf(N, 5), leaf(N, M, K), leaf()
+    assert loops(planned([x, s], [op.exp(x) * s, x + 1])) == [["simd"]]
+    assert loops(planned([y], [op.exp(y)])) == [["simd"]]
+
+
+def test_work_that_shares_rows_keeps_them() -> None:
+    x = leaf(N, M)
+    p = planned([x], [op.exp(x), op.sum(op.exp(x), axis=1)])
+    assert loops(p) == [["serial", ["simd"]]]
