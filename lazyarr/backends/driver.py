@@ -20,8 +20,8 @@ from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
 from lazyarr.graph import shapes
 from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
-from lazyarr.graph.node import Variable
-from lazyarr.graph.traverse import Graph
+from lazyarr.graph.node import UNSET, Variable
+from lazyarr.graph.traverse import Graph, substitute
 from lazyarr.passes import pipeline
 from lazyarr.xtensor.lower import lower_named, size_checks
 
@@ -121,6 +121,7 @@ class Program:
 
     def __init__(self, graph: Graph, backend: str):
         self.backend = base.get_backend(resolve(backend))
+        graph = settled(graph)
         self.named_sizes = size_checks(graph.outputs)
         self.graph = lower_named(graph)
         self.atoms = sorted(sizes.free_atoms(self.graph), key=lambda a: a.uid)
@@ -202,6 +203,15 @@ class Program:
         """The generated code of every step."""
         runs = [s.run for v in self.variants.values() for s in v.steps if s.run is not None]
         return "\n".join(r.source for r in runs)
+
+
+def settled(graph: Graph) -> Graph:
+    """Return the graph with nodes that have values already as data."""
+    known = [v for v in graph.toposort() if v.expr is not None and v.value is not UNSET]
+    mapping = {v: Variable(v.type, None, v.value) for v in known if v not in set(graph.inputs)}
+    if not mapping:
+        return graph
+    return Graph(graph.inputs, substitute(graph.outputs, mapping))
 
 
 def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:

@@ -5,6 +5,7 @@ its work is large. Values are kept on the nodes asked for, and on every node tha
 later expression holds, so that nothing is computed twice.
 """
 
+import gc
 import math
 import sys
 import threading
@@ -26,6 +27,9 @@ from lazyarr.graph.types import TensorType, TupleType
 from lazyarr.passes import pipeline
 
 LARGE = 5_000_000  # element operations beyond which a structure is compiled at first sight
+
+HISTORY = 2_000  # evaluations whose expressions are kept for derivatives
+DEPTH = 500  # operations recorded on values before they are computed unasked
 
 _seen: set[tuple] = set()
 _programs: dict[tuple, "Entry"] = {}
@@ -62,12 +66,17 @@ def _force(missing: list[Variable]) -> None:
     expression = pending(missing)
     expression.nodes = (*missing, *held_elsewhere(expression, missing))
     values = _run(expression)
+    history = -1 + min([0, *(v.depth for v in expression.order if v.value is not UNSET)])
     for v, value in zip(expression.nodes, values, strict=True):
         if isinstance(value, np.ndarray | np.generic):
             value = np.asarray(value)
             value.flags.writeable = False
+            if value.nbytes >= nodes_module.TRACKED:
+                nodes_module.track(value)
         v.value = value
-        v.depth = 0
+        v.depth = history
+        if history < -HISTORY:
+            v.expr = None
 
 
 def _run(expression: Expression) -> list:
@@ -155,6 +164,7 @@ _baseline = _measure_baseline()
 
 class _Watch(threading.local):
     forbidden = False
+    relieving = False
     forces: list | None = None
 
 
@@ -199,4 +209,42 @@ def explain_forces() -> Iterator[list]:
         _watch.forces = before
 
 
+# -- bounding what is held --------------------------------------------------------------------------
+
+_handles: list[type] = []
+
+
+def register_handle(cls: type) -> type:
+    """Note a class of handles, whose pending expressions may be computed to free memory."""
+    _handles.append(cls)
+    return cls
+
+
+def flush(variable: Variable) -> None:
+    """Compute a long unforced recording, so that it does not grow without bound."""
+    if not _watch.forbidden:
+        stats.count("flushes")
+        _force([variable])
+
+
+def relieve() -> None:
+    """Compute what live handles wait for, and drop the histories that hold arrays."""
+    if _watch.forbidden or _watch.relieving:
+        return
+    _watch.relieving = True
+    stats.count("flushes")
+    try:
+        kinds = tuple(_handles)
+        nodes = [x._v for x in gc.get_objects() if isinstance(x, kinds) and hasattr(x, "_v")]
+        for v in nodes:
+            if v.symbolic or v.expr is None:
+                continue
+            if v.value is UNSET:
+                _force([v])
+            v.expr, v.depth = None, min(v.depth, -1)
+    finally:
+        _watch.relieving = False
+
+
 set_evaluator(compute_nodes)
+nodes_module.set_relief(relieve)

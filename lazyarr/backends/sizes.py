@@ -143,9 +143,8 @@ def _unite(spec: Specialised) -> None:
 
 
 def _chosen(atom: Atom) -> object:
-    """Of two broadcast sizes that are not 1, keep an int or the older unknown."""
-    a, b = atom.args
-    return a if isinstance(a, int) or not isinstance(b, int) else b
+    """Of broadcast sizes that are not 1, keep the first: all are equal."""
+    return atom.args[0]
 
 
 def _solve(eq: Equation, mapping: dict) -> None:
@@ -206,14 +205,15 @@ def _open(eq: Equation) -> bool:
 
 def _elementwise(node: Variable) -> Iterable[Equation]:
     for _, s, out in _operand_axes(node):
-        broadcast_atom = shapes.lone_atom(out)
-        if s == 1 or s is out:
-            continue
-        message = f"{node.op.name}: sizes {{a}} and {{b}} do not broadcast"
-        if broadcast_atom is not None and broadcast_atom.kind == "bc":
-            yield Equation(*broadcast_atom.args, message, node)
-        else:
-            yield Equation(s, out, message, node)
+        if s != 1 and s is not out:
+            message = f"{node.op.name}: sizes {{a}} and {{b}} do not broadcast"
+            yield Equation(_first(s), _first(out), message, node)
+
+
+def _first(size: object) -> object:
+    """Return the size that stands for a broadcast of unknowns: they are equal when none is 1."""
+    atom = shapes.lone_atom(size)
+    return atom.args[0] if atom is not None and atom.kind == "bc" else size
 
 
 def _specify(node: Variable) -> Iterable[Equation]:

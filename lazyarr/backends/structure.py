@@ -214,13 +214,13 @@ class _Generaliser:
         if isinstance(value, tuple):
             return tuple(self.size(v) for v in value)
         if isinstance(value, int) and value != 1:
-            self.atoms.append(unknown(f"size {len(self.atoms)}"))
+            self.atoms.append(unknown(f"size {len(self.atoms)}", not_one=True))
             return self.atoms[-1]
         return value
 
 
 def _unknown_type(t: TensorType) -> TensorType:
-    return TensorType(t.dtype, tuple(1 if s == 1 else unknown("n") for s in t.shape))
+    return TensorType(t.dtype, tuple(1 if s == 1 else unknown("n", not_one=True) for s in t.shape))
 
 
 def generalise(expression: Expression) -> General:

@@ -24,7 +24,7 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
     sizes.update(shapes.bind((v.type.shape for v in graph.inputs), (np.shape(a) for a in arrays)))
     values: dict[Variable, object] = dict(zip(graph.inputs, arrays, strict=True))
     order = graph.toposort()
-    left = _use_counts(order, graph.outputs)
+    left = _use_counts(order, graph)
     for node in order:
         if node in values:
             continue
@@ -42,13 +42,15 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
     return [values[v] for v in graph.outputs]
 
 
-def _use_counts(order: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, int]:
+def _use_counts(order: Sequence[Variable], graph: Graph) -> dict[Variable, int]:
     left = dict.fromkeys(order, 0)
+    given = set(graph.inputs)
     for node in order:
-        for x in node.inputs:
-            if x.__class__ is Variable:
-                left[x] += 1
-    for v in outputs:
+        if node not in given:
+            for x in node.inputs:
+                if x.__class__ is Variable:
+                    left[x] += 1
+    for v in graph.outputs:
         left[v] += 1
     return left
 

@@ -88,18 +88,26 @@ def _is_one(value: object) -> object:
 class Variable:
     """A node: type, expression, value, name, and the place in the user's code where it was made."""
 
-    __slots__ = ("type", "expr", "value", "name", "seq", "depth", "site", "__weakref__")
+    __slots__ = (
+        "type", "expr", "value", "name", "seq", "depth", "symbolic", "site", "__weakref__",
+    )  # fmt: skip
 
     def __init__(self, type: Type, expr: tuple | None = None, value: object = UNSET, name=None):
         self.type, self.expr, self.value, self.name = type, expr, value, name
         self.seq = next(_counter)
         self.site = site()
-        depth = 0
-        if expr is not None:
+        depth = 0  # of what is not computed; below 0: the length of the history of a computed node
+        if expr is None:
+            symbolic = value is UNSET
+        else:
+            symbolic = False
             for v in expr:
-                if v.__class__ is Variable and v.depth >= depth:
-                    depth = v.depth + 1
-        self.depth = depth
+                if v.__class__ is Variable:
+                    if v.depth >= depth:
+                        depth = v.depth + 1
+                    if v.symbolic:
+                        symbolic = True
+        self.depth, self.symbolic = depth, symbolic
 
     @property
     def call(self) -> Call | None:
@@ -130,6 +138,11 @@ class Variable:
     def is_symbol(self) -> bool:
         """True for a leaf without a value."""
         return self.expr is None and self.value is UNSET
+
+    @property
+    def is_cut(self) -> bool:
+        """True for a computed node whose history was dropped to bound memory."""
+        return self.expr is None and self.depth < 0
 
     @property
     def is_data(self) -> bool:
@@ -223,6 +236,8 @@ def data(value: object, type: Type | None = None, name: str | None = None) -> Va
     """Return a leaf that holds an array, which nobody may write any more."""
     array = np.asarray(value)
     array.flags.writeable = False
+    if array.nbytes >= TRACKED:
+        track(array)
     if type is None:
         type = TensorType(array.dtype, array.shape)
     return Variable(type, None, array, name)
@@ -248,6 +263,43 @@ def as_operand(value: object) -> object:
         kind = next(k for k in (bool, int, float, complex) if isinstance(value, k))
         return kind(value)
     raise GraphError(f"cannot use a {cls.__name__} in a graph; convert it with asarray first.")
+
+
+# -- bytes held by recorded arrays ------------------------------------------------------------------
+
+TRACKED = 4096  # bytes from which an array counts
+
+
+class _Memory:
+    """Bytes of the arrays that nodes hold, and what relieves them."""
+
+    live = 0
+    limit = FLOOR = 64 * 2**20
+    relieve: Callable[[], None] | None = None
+
+
+def track(array: np.ndarray) -> None:
+    """Count an array until it is freed; relieve memory when too much is held."""
+    size = array.nbytes
+    _Memory.live += size
+    weakref.finalize(array, _release, size).atexit = False
+    if _Memory.live > _Memory.limit and _Memory.relieve is not None:
+        _Memory.relieve()
+        _Memory.limit = max(_Memory.FLOOR, 2 * _Memory.live)
+
+
+def _release(size: int) -> None:
+    _Memory.live -= size
+
+
+def set_relief(run: Callable[[], None]) -> None:
+    """Install what is done when recorded arrays hold too many bytes."""
+    _Memory.relieve = run
+
+
+def live_bytes() -> int:
+    """Return the bytes of the larger arrays that nodes hold."""
+    return _Memory.live
 
 
 # How `float(x)` on a node finds the driver, which stands on a higher floor.

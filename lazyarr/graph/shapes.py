@@ -29,10 +29,11 @@ SizeLike = "int | Size"
 class Atom:
     """An unknown: free (`kind == "dim"`) or computed from other sizes (`EVALUATE[kind](*args)`)."""
 
-    __slots__ = ("kind", "args", "name", "uid", "__weakref__")
+    __slots__ = ("kind", "args", "name", "uid", "not_one", "__weakref__")
 
-    def __init__(self, kind: str, args: tuple, name: str):
+    def __init__(self, kind: str, args: tuple, name: str, not_one: bool = False):
         self.kind, self.args, self.name, self.uid = kind, args, name, next(_uids)
+        self.not_one = not_one  # known not to be 1, so that it broadcasts with equal sizes only
 
     def __repr__(self) -> str:
         if self.kind == "dim":
@@ -139,9 +140,9 @@ def _of_atom(atom: Atom) -> Size:
     return _canonical({(atom,): 1})  # type: ignore[return-value]
 
 
-def unknown(name: str = "n") -> Size:
+def unknown(name: str = "n", not_one: bool = False) -> Size:
     """Return a fresh unknown size."""
-    return _of_atom(Atom("dim", (), name))
+    return _of_atom(Atom("dim", (), name, not_one))
 
 
 _PROCESS = id(_atoms)  # tells atoms unpickled here from those made here
@@ -176,10 +177,13 @@ def _slice_start(n: int, start: int | None, stop: int | None, step: int) -> int:
     return slice(start, stop, step).indices(n)[0]
 
 
-def _broadcast_value(a: int, b: int) -> int:
-    if a != b and a != 1 and b != 1:
-        raise ShapeError(f"sizes {a} and {b} do not broadcast.")
-    return b if a == 1 else a
+def _broadcast_value(*sizes: int) -> int:
+    out = 1
+    for n in sizes:
+        if n != out and n != 1 and out != 1:
+            raise ShapeError(f"sizes {out} and {n} do not broadcast.")
+        out = n if out == 1 else out
+    return out
 
 
 EVALUATE = {
@@ -339,7 +343,25 @@ def broadcast_size(a: "int | Size", b: "int | Size") -> "int | Size":
         if isinstance(b, int):
             raise ShapeError(f"sizes {a} and {b} do not broadcast.")
         return a
-    return b if isinstance(b, int) else _apply("bc", a, b)
+    return b if isinstance(b, int) else _broadcast_unknown(a, b)
+
+
+def _broadcast_unknown(a: Size, b: Size) -> Size:
+    """Return the broadcast of unknowns as one flat set of them, so that depth never grows."""
+    first, second = lone_atom(a), lone_atom(b)
+    if first is not None and second is not None and first.not_one and second.not_one:
+        return a if first.uid < second.uid else b
+    found: dict[Size, None] = {}
+    for size, atom in ((a, first), (b, second)):
+        for arg in atom.args if atom is not None and atom.kind == "bc" else (size,):
+            found[arg] = None
+    if len(found) == 1:
+        return a
+    return _of_atom(computed("bc", *sorted(found, key=_order)))
+
+
+def _order(size: Size) -> tuple:
+    return tuple((tuple(x.uid for x in mono), k) for mono, k in size.terms)
 
 
 def broadcast(*shapes: tuple) -> tuple:
@@ -376,7 +398,14 @@ def bind(shapes: Iterable[tuple], values: Iterable[tuple]) -> dict[Atom, int]:
     return env
 
 
-_CANONICAL = {"floordiv": floordiv, "max": maximum, "bc": broadcast_size}
+def _broadcast_all(*sizes: "int | Size") -> "int | Size":
+    out: int | Size = 1
+    for s in sizes:
+        out = broadcast_size(out, s)
+    return out
+
+
+_CANONICAL = {"floordiv": floordiv, "max": maximum, "bc": _broadcast_all}
 
 
 def unit(atom: Atom) -> Size:

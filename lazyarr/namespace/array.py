@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import lazyarr.backends.implicit  # noqa: F401 - installs what computes values
 import lazyarr.graph.ops  # noqa: F401 - declares the catalogue
-from lazyarr.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
+from lazyarr.backends.implicit import DEPTH, flush, register_handle
+from lazyarr.errors import ArgumentError, ConcretizationError, ShapeError
 from lazyarr.graph import show
-from lazyarr.graph.node import UNSET, Variable, as_operand, compute_values, data
-from lazyarr.graph.ops.indexing import getitem, update
+from lazyarr.graph.node import Variable, as_operand, data
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import leaves
+from lazyarr.namespace.keys import concrete, read, write
 
 
 def unwrap(value: object) -> object:
@@ -107,6 +107,7 @@ def _operand_or_none(value: object) -> object:
 _MEMO_LIMIT = 4096
 
 
+@register_handle
 class Array:
     """A lazy array of the standard: dtype and shape are known, elements are computed when asked.
 
@@ -122,6 +123,8 @@ class Array:
 
     def __init__(self, variable: Variable):
         self._v = variable
+        if variable.depth > DEPTH and not variable.symbolic:
+            flush(variable)
 
     # -- attributes -------------------------------------------------------------------------------
 
@@ -187,10 +190,10 @@ class Array:
     # -- indexing ---------------------------------------------------------------------------------
 
     def __getitem__(self, key):
-        return Array(getitem(self._v, _plain_key(key)))
+        return Array(read(self._v, key))
 
     def __setitem__(self, key, value):
-        self._v = update(self._v, _plain_key(key), unwrap(value))
+        self._v = write(self._v, key, unwrap(value))
 
     def __len__(self) -> int:
         return self._leading("len()")
@@ -245,11 +248,16 @@ class Array:
         out = concrete(self._v, "conversion to NumPy")
         return np.array(out, dtype=dtype) if copy is not False else np.asarray(out, dtype=dtype)
 
-    def __dlpack__(self, **kwargs: object):
-        return self.compute().__dlpack__(**kwargs)
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        value = concrete(self._v, "__dlpack__")
+        if copy is not False:  # a value is read-only, which older consumers cannot be told
+            value = np.array(value)
+        return value.__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=None
+        )
 
     def __dlpack_device__(self):
-        return (1, 0)
+        return np.empty(0).__dlpack_device__()
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         record = UFUNCS.get(ufunc.__name__)
@@ -298,58 +306,18 @@ class At:
 
     def set(self, value: object) -> Array:
         """Return the array with the region replaced; of duplicate indices the last wins."""
-        return Array(update(self.handle._v, _plain_key(self.key), unwrap(value)))
+        return Array(write(self.handle._v, self.key, unwrap(value)))
 
     def add(self, value: object) -> Array:
         """Return the array with the region increased; every duplicate index counts."""
-        return Array(update(self.handle._v, _plain_key(self.key), unwrap(value), add=True))
-
-
-def _plain_key(key: object) -> object:
-    """Return a key with handles unwrapped and concrete masks turned into indices."""
-    many = key if isinstance(key, tuple) else (key,)
-    out: list = []
-    for k in many:
-        if isinstance(k, slice):
-            out.append(slice(*(_slice_part(p) for p in (k.start, k.stop, k.step))))
-            continue
-        k = k._v if isinstance(k, Array) else np.asarray(k) if isinstance(k, list) else k
-        if isinstance(k, bool | np.bool_) or (hasattr(k, "dtype") and k.dtype == np.bool_):
-            out.extend(_mask_indices(k))
-        else:
-            out.append(k)
-    return tuple(out)
-
-
-def _slice_part(part: object) -> object:
-    return int(part) if isinstance(part, Array) else part
-
-
-def _mask_indices(mask: object) -> list:
-    """Indices of the true elements of a mask that has a value."""
-    value = concrete(mask, "a boolean mask") if mask.__class__ is Variable else np.asarray(mask)
-    if value.ndim == 0:
-        raise BoundsError("a 0-d boolean index is not supported; use where.")
-    return [i.copy() for i in np.nonzero(value)]
-
-
-def concrete(variable: Variable, what: str = "this") -> np.ndarray:
-    """Return the value of a node, computing it when every leaf has one."""
-    if variable.value is not UNSET:
-        return variable.value
-    try:
-        return compute_values([variable])[0]
-    except ConcretizationError as error:
-        raise ConcretizationError(
-            f"{what} needs a value, but {error}. Pass the expression through `function`, or write "
-            "`where`, `cond` or `while_loop` instead of Python's if and while."
-        ) from None
+        return Array(write(self.handle._v, self.key, unwrap(value), add=True))
 
 
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
     "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul",
     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
 }  # fmt: skip
 _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
@@ -360,7 +328,9 @@ _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise
 UFUNCS = {
     **{name: name for name in OPS if hasattr(np, name) and isinstance(getattr(np, name), np.ufunc)},
     "absolute": "abs", "power": "pow", "true_divide": "divide", "invert": "bitwise_invert",
-    "arctan": "atan", "arcsin": "asin", "arccos": "acos", "rint": "round",
+    "arctan": "atan", "arcsin": "asin", "arccos": "acos", "rint": "round", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "conjugate": "conj",
+    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
 }  # fmt: skip
 
 

@@ -9,42 +9,56 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError
+from lazyarr.errors import ArgumentError, ConcretizationError
 from lazyarr.graph import dtypes, shapes
-from lazyarr.graph.node import UNSET, Variable, data
+from lazyarr.graph.node import UNSET, Variable
+from lazyarr.graph.ops._declare import axis_of, shape_of
 from lazyarr.graph.registry import OPS, op
-from lazyarr.graph.types import TensorType
+from lazyarr.graph.shapes import Size
 from lazyarr.namespace import xtensor_functions
-from lazyarr.namespace import xtensor_functions
-from lazyarr.namespace.array import Array, to_numpy, unwrap
+from lazyarr.namespace.array import Array, unwrap
+from lazyarr.namespace.conversion import asarray
 from lazyarr.namespace.xtensor import XTensor, wrap_named
 from lazyarr.namespace.xtensor_data import is_labelled
 
 ELEMENTWISE = (
-    "abs", "acos", "add", "asin", "atan", "bitwise_and", "bitwise_invert",
-    "bitwise_or", "bitwise_xor", "ceil", "clip", "cos", "cosh", "divide",
-    "equal", "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal",
-    "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p", "log2",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
-    "multiply", "negative", "not_equal", "positive", "pow", "remainder", "round", "sign",
-    "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trunc",
+    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "ceil", "clip", "conj", "copysign", "cos", "cosh", "divide", "equal", "exp", "expm1", "floor",
+    "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan",
+    "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+    "nextafter", "not_equal", "positive", "pow", "real", "reciprocal", "remainder", "round", "sign",
+    "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trunc",
 )  # fmt: skip
 STATISTICAL = (
     "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var",
-    "all", "any", "argmax", "argmin",
+    "all", "any", "argmax", "argmin", "count_nonzero", "diff",
 )  # fmt: skip
 MANIPULATION = (
-    "broadcast_to", "concat", "expand_dims", "flip", "matrix_transpose", "permute_dims",
-    "reshape", "squeeze", "stack",
+    "broadcast_to", "concat", "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims",
+    "reshape", "roll", "squeeze", "stack", "tile",
 )  # fmt: skip
-CREATION = ("arange", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like")
-OTHERS = ("astype", "where", "take", "matmul", "tensordot", "vecdot", "tril", "triu")
-LINALG = ("cholesky", "solve_triangular", "diagonal", "trace", "matmul", "tensordot", "vecdot",
-          "matrix_transpose")  # fmt: skip
+CREATION = ("arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones",
+            "ones_like", "zeros", "zeros_like")  # fmt: skip
+OTHERS = ("argsort", "astype", "isin", "matmul", "searchsorted", "sort", "take", "take_along_axis",
+          "tensordot", "tril", "triu", "vecdot", "where")  # fmt: skip
+LINALG = (
+    "cholesky", "cross", "det", "diagonal", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "solve", "solve_triangular",
+    "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+)  # fmt: skip
+FFT = (
+    "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfftn", "rfft", "rfftfreq", "rfftn",
+)  # fmt: skip
 SPECIAL = (
     "digamma", "erf", "erfc", "expit", "gammaln", "log_expit", "log_softmax", "logsumexp",
     "softmax", "softplus", "xlog1py", "xlogy",
 )  # fmt: skip
+# Keywords that may hold arrays.
+_VALUES = frozenset({"min", "max", "prepend", "append", "sorter", "rtol", "shift", "d"})
+_NO_OPERAND = frozenset(n for n in CREATION if not n.endswith("_like")) | {"fftfreq", "rfftfreq"}
 
 
 def wrap(variable: Variable, operands: tuple) -> object:
@@ -58,6 +72,8 @@ def _unwrapped(value: object) -> object:
         return value._v
     if cls in (str, tuple, np.dtype, type(None), type):
         return value
+    if cls is list and value and all(v.__class__ is int for v in value):
+        return value  # axes, sizes; an operand that is a list is converted by the op
     if cls is not XTensor and is_labelled(value):  # an xr.DataArray keeps its dims
         return XTensor(value)._v
     return unwrap(value)
@@ -67,29 +83,49 @@ def function_of(name: str) -> Callable:
     """Make the public function of an op."""
     record = OPS[name]
     if record.kind == "elementwise" and name not in ("astype", "where"):
-        return _described(_elementwise(record), name, False)
-    lists = name in ("concat", "stack")
-    creates = name in CREATION and not name.endswith("_like")
+        return described(_elementwise(record), name)
+    if name in _NO_OPERAND:
+        return described(_creating(record), name)
+    if name in ("concat", "stack"):
+        return described(_joining(record), name)
 
     def call(*args, **kwargs):
-        device = kwargs.pop("device", None)
-        if device not in (None, "cpu"):
-            raise ArgumentError(f"unknown device {device!r}; arrays live on 'cpu'.")
-        if creates:
-            return Array(record(*(_size_or_value(a) for a in args), **kwargs))
-        if lists:
-            handles = tuple(args[0])
-            if any(isinstance(a, XTensor) for a in handles):
-                return getattr(xtensor_functions, name)(handles, *args[1:], **kwargs)
-            if any(isinstance(a, XTensor) for a in handles):
-                return getattr(xtensor_functions, name)(handles, *args[1:], **kwargs)
-            return wrap(record([unwrap(a) for a in handles], *args[1:], **kwargs), handles)
-        plain = tuple([_unwrapped(a) for a in args])
-        if kwargs and name == "clip":
-            kwargs = {k: _unwrapped(v) for k, v in kwargs.items()}
-        return wrap(record(*plain, **kwargs), args)
+        if kwargs:
+            if "device" in kwargs:
+                _check_device(kwargs.pop("device"))
+            for k in _VALUES.intersection(kwargs):
+                kwargs[k] = _unwrapped(kwargs[k])
+        return wrap(record(*[_unwrapped(a) for a in args], **kwargs), args)
 
-    return _described(call, name, creates)
+    return described(call, name)
+
+
+def _check_device(device: object) -> None:
+    if device not in (None, "cpu"):
+        raise ArgumentError(f"unknown device {device!r}; arrays live on 'cpu'.")
+
+
+def _creating(record) -> Callable:
+    """A function of shapes and values, on a device."""
+
+    def create(*args, device=None, **kwargs):
+        _check_device(device)
+        kwargs = {k: _size_or_value(v) for k, v in kwargs.items()}
+        return Array(record(*(_size_or_value(a) for a in args), **kwargs))
+
+    return create
+
+
+def _joining(record) -> Callable:
+    """A function of a sequence of arrays."""
+
+    def join(arrays, /, **kwargs):
+        handles = tuple(arrays)
+        if any(isinstance(a, XTensor) for a in handles):
+            return getattr(xtensor_functions, record.name)(handles, **kwargs)
+        return wrap(record([unwrap(a) for a in handles], **kwargs), handles)
+
+    return join
 
 
 def _elementwise(record) -> Callable:
@@ -108,20 +144,20 @@ def _elementwise(record) -> Callable:
     return unary if len(inspect.signature(record.prepare).parameters) == 1 else binary
 
 
-def _described(call: Callable, name: str, creates: bool) -> Callable:
+def described(call: Callable, name: str) -> Callable:
     """Give a function the name, signature and text of its op."""
     record = OPS[name]
     call.__name__ = call.__qualname__ = name
     call.__doc__ = record.doc
-    call.__signature__ = _signature(record.prepare, name, creates)
+    call.__signature__ = _signature(record.prepare, name)
     call.__module__ = "lazyarr"
     return call
 
 
-def _signature(prepare: Callable, name: str, creates: bool) -> inspect.Signature:
+def _signature(prepare: Callable, name: str) -> inspect.Signature:
     """The standard's signature: that of the declaration, with `device` for creation functions."""
     found = inspect.signature(prepare)
-    if creates or name.endswith("_like") or name == "astype":
+    if name in CREATION or name in _NO_OPERAND or name == "astype":
         device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
         found = found.replace(parameters=[*found.parameters.values(), device])
     return found
@@ -132,54 +168,6 @@ def _size_or_value(value: object) -> object:
     if isinstance(value, Array):
         return value._v if value.ndim == 0 and value._v.value is UNSET else value.compute()[()]
     return value
-
-
-def asarray(obj: object, /, *, dtype=None, device=None, copy=None):
-    """Return a lazy array of a number, a nested list, or an array of any library.
-
-    A NumPy array is copied, unless `copy=False` shares it. Lazy arrays inside lists are stacked.
-    """
-    if device not in (None, "cpu"):
-        raise ArgumentError(f"unknown device {device!r}; arrays live on 'cpu'.")
-    if isinstance(obj, Array):
-        out = obj if copy is not True else Array(obj._v)
-        return out if dtype is None or dtype == obj.dtype else Array(op.astype(obj._v, dtype))
-    if isinstance(obj, XTensor):
-        raise ArgumentError("asarray of an XTensor would drop its dims; use x.data.")
-    if isinstance(obj, list | tuple) and _holds_lazy(obj):
-        stacked = Array(op.stack([asarray(v)._v for v in obj]))
-        return stacked if dtype is None else Array(op.astype(stacked._v, dtype))
-    value = _as_numpy(obj, dtype)
-    if copy is False:
-        if not isinstance(obj, np.ndarray) or value.base is not obj and value is not obj:
-            raise ArgumentError("copy=False: this object cannot be shared, only converted.")
-        return Array(Variable(TensorType(value.dtype, value.shape), None, value.view()))
-    return Array(data(np.array(value)))
-
-
-def _holds_lazy(values: list | tuple) -> bool:
-    return any(
-        isinstance(v, Array) or (isinstance(v, list | tuple) and _holds_lazy(v)) for v in values
-    )
-
-
-def _as_numpy(obj: object, dtype: object) -> np.ndarray:
-    known = isinstance(obj, np.ndarray | np.generic | int | float | complex | list | tuple)
-    value = np.asarray(obj) if known else to_numpy(obj)
-    if dtype is not None:
-        value = value.astype(dtypes.as_dtype(dtype), copy=False)
-    dtypes.as_dtype(value.dtype)
-    return value
-
-
-def from_dlpack(x: object, /, *, device=None, copy=None):
-    """Return a lazy array of another library's array, through DLPack."""
-    return asarray(to_numpy(x), copy=True)
-
-
-def array(obj: object, dtype=None) -> Array:
-    """Return a lazy array of anything, always copied (NumPy's name for `asarray`)."""
-    return asarray(obj, dtype=dtype, copy=True)
 
 
 def result_type(*arrays_and_dtypes: object) -> np.dtype:
@@ -238,8 +226,42 @@ def iinfo(type: object, /) -> np.iinfo:
     return np.iinfo(type.dtype if isinstance(type, Array) else type)
 
 
-def broadcast_arrays(*arrays: object) -> list:
+def broadcast_arrays(*arrays: object) -> tuple:
     """Return arrays broadcast to their common shape."""
     each = [unwrap(a) for a in arrays]
     shape = shapes.broadcast(*(v.shape for v in each))
-    return [Array(op.broadcast_to(v, shape)) for v in each]
+    return tuple([Array(op.broadcast_to(v, shape)) for v in each])
+
+
+def broadcast_shapes(*sizes: tuple) -> tuple:
+    """Return the shape that arrays of shapes have when broadcast together."""
+    return shapes.broadcast(*(shape_of(s) for s in sizes))
+
+
+def unstack(x, /, *, axis=0) -> tuple:
+    """Return the arrays of which x is the stack along an axis."""
+    v = unwrap(x)
+    axis = axis_of(v, axis)
+    n = v.type.shape[axis]
+    if isinstance(n, Size):
+        raise ConcretizationError(
+            f"unstack needs a size that is known while recording; axis {axis} of {v!r} is symbolic."
+        )
+    return tuple([Array(op.basic_index(v, (*[slice(None)] * axis, i))) for i in range(n)])
+
+
+def meshgrid(*arrays: object, indexing: str = "xy") -> tuple:
+    """Return coordinate arrays of a grid from vectors; "xy" exchanges the first two axes."""
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}.")
+    each = [unwrap(a) for a in arrays]
+    n = len(each)
+    order = list(range(n))
+    if indexing == "xy" and n > 1:
+        order[:2] = [1, 0]
+    wide = [
+        op.reshape(v, tuple(v.type.shape[0] if k == order[i] else 1 for k in range(n)))
+        for i, v in enumerate(each)
+    ]
+    shape = shapes.broadcast(*(v.type.shape for v in wide))
+    return tuple([Array(op.broadcast_to(v, shape)) for v in wide])

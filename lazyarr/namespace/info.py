@@ -11,8 +11,8 @@ class Info:
         """Return what optional behaviour exists."""
         return {
             "boolean indexing": True,
-            "data-dependent shapes": False,
-            "max dimensions": 32,
+            "data-dependent shapes": True,
+            "max dimensions": 64,
         }
 
     def default_device(self) -> str:

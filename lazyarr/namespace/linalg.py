@@ -1,11 +1,39 @@
 """`lazyarr.linalg`: linear algebra. XTensors take `dims=` where a matrix is meant."""
 
+from collections import namedtuple
+from collections.abc import Callable
+
+from lazyarr.graph.ops.control import picks
+from lazyarr.graph.registry import OPS
 from lazyarr.namespace import functions, xtensor_linalg
+from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.xtensor import XTensor
 
-__all__ = list(functions.LINALG)
+# Functions of several results, which have names.
+RESULTS = {
+    "eig": namedtuple("EigResult", "eigenvalues eigenvectors"),
+    "eigh": namedtuple("EighResult", "eigenvalues eigenvectors"),
+    "qr": namedtuple("QRResult", "Q R"),
+    "slogdet": namedtuple("SlogdetResult", "sign logabsdet"),
+    "svd": namedtuple("SVDResult", "U S Vh"),
+}
+
+__all__ = [*functions.LINALG, *RESULTS]
 
 globals().update({name: functions.function_of(name) for name in functions.LINALG})
+
+
+def _several(name: str) -> Callable:
+    """A function whose results are the outputs of one node."""
+    record, result = OPS[name], RESULTS[name]
+
+    def call(x, /, **params):
+        return result(*[Array(v) for v in picks(record(unwrap(x), **params))])
+
+    return functions.described(call, name)
+
+
+globals().update({name: _several(name) for name in RESULTS})
 
 
 def _by_operand(name: str):

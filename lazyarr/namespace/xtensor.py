@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from lazyarr.backends.implicit import register_handle
 from lazyarr.config import options
 from lazyarr.errors import ArgumentError, DimError, near_match
 from lazyarr.graph.node import Variable
@@ -28,6 +29,7 @@ from lazyarr.xtensor.coords import EMPTY, Coord, Coords, make_coords
 from lazyarr.xtensor.joining import merge
 
 
+@register_handle
 class XTensor(Handle):
     """A lazy array with named dimensions, coordinates, a name and attributes.
 

@@ -125,3 +125,8 @@ def merged_attrs(many: Sequence[Mapping | None]) -> dict | None:
 
 def _same(a: object, b: object) -> bool:
     return a is b or bool(np.all(np.asarray(a == b)))
+
+
+def cast(v: Variable, dtype: np.dtype) -> Variable:
+    """Return a node in a dtype."""
+    return v if v.type.dtype == dtype else op.astype(v, dtype)

@@ -164,3 +164,44 @@ def ones_like(x, /, *, dtype=None):
     return (x,), {"dtype": dtype}
 
 
+@composite(
+    expand=lambda value, *, shape, dtype: op.full(shape, value, dtype=dtype), sizes=("shape",)
+)
+def empty(shape, *, dtype=None):
+    """An array of a shape whose elements may be anything; here they are zeros."""
+    dtype = dtypes.float64 if dtype is None else as_dtype(dtype)
+    return (dtype.type(0).item(),), {"shape": shape_of(shape), "dtype": dtype}
+
+
+@composite(
+    expand=lambda x, *, dtype: op.full_like(x, dtype.type(0).item(), dtype=dtype), facts=LIKE
+)
+def empty_like(x, /, *, dtype=None):
+    """An array of the shape of x whose elements may be anything; here they are zeros."""
+    x, dtype = _like(x, dtype)
+    return (x,), {"dtype": dtype}
+
+
+def _linspace(start, stop, *, num, endpoint, dtype):
+    """start + i * step, and exactly stop at the end."""
+    i = op.arange(num)
+    work = dtypes.floating(dtype)
+    start, stop = (op.astype(v, work) for v in (start, stop))
+    gaps = num - 1 if endpoint else num
+    step = op.divide(op.subtract(stop, start), op.maximum(op.size_value(gaps), 1))
+    out = op.add(op.multiply(i, step), start)
+    if endpoint:
+        out = op.where(op.equal(i, gaps), op.where(op.equal(i, 0), start, stop), out)
+    return out if dtype == work else op.astype(op.floor(out), dtype)
+
+
+@composite(expand=_linspace, sizes=("num",))
+def linspace(start, stop, /, num, *, dtype=None, endpoint=True):
+    """num evenly spaced values from start to stop, which is the last one unless endpoint is False."""
+    start, stop = (variable_of(v) for v in (start, stop))
+    (num,) = shape_of(num)
+    if isinstance(num, int) and num < 0:
+        raise ShapeError(f"linspace: {num} values.")
+    found = dtypes.promote(start.type.dtype, stop.type.dtype)
+    dtype = dtypes.floating(found) if dtype is None else as_dtype(dtype)
+    return (start, stop), {"num": num, "endpoint": bool(endpoint), "dtype": dtype}

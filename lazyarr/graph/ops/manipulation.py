@@ -275,9 +275,8 @@ def _diagonal_infer(types, params):
 
 
 def _diagonal_vjp(g, y, x):
-    n, m = x.shape[-2:]
-    on = op.eye(n, m, dtype=dtypes.bool_)
-    return (op.where(on, op.expand_dims(g, axis=g.ndim), 0),) if n == m or n is m else (None,)
+    on = op.eye(*x.shape[-2:], dtype=dtypes.bool_)
+    return (op.where(on, op.expand_dims(g, axis=g.ndim), 0),)
 
 
 @declare(

@@ -1,0 +1,137 @@
+"""Keys of `x[key]` and `x[key] = value`: handles are unwrapped, boolean masks become indices.
+
+A mask that has a value is turned into the indices of its true elements, so that the shape of the result
+is known. Setting by a mask alone needs no value of the mask: it is a choice between two arrays.
+"""
+
+import numpy as np
+
+from lazyarr.errors import BoundsError, ConcretizationError
+from lazyarr.graph.node import UNSET, Variable, compute_values, data
+from lazyarr.graph.ops.indexing import getitem, update
+from lazyarr.graph.registry import op
+from lazyarr.graph.shapes import Size
+
+_PLAIN = (int, slice, type(None), type(...), Size, Variable)
+_NONE, _FIRST = np.zeros(0, np.int64), np.zeros(1, np.int64)
+
+
+def concrete(variable: Variable, what: str = "this") -> np.ndarray:
+    """Return the value of a node, computing it when every leaf has one."""
+    if variable.value is not UNSET:
+        return variable.value
+    try:
+        return compute_values([variable])[0]
+    except ConcretizationError as error:
+        raise ConcretizationError(
+            f"{what} needs a value, but {error}. Pass the expression through `function`, or write "
+            "`where`, `cond` or `while_loop` instead of Python's if and while."
+        ) from None
+
+
+def _plain(key: object) -> object:
+    """Return one entry of a key without handles and lists."""
+    if isinstance(key, slice):
+        parts = (key.start, key.stop, key.step)
+        if all(p is None or p.__class__ is int for p in parts):
+            return key
+        return slice(*(_slice_part(p) for p in parts))
+    if key.__class__ in _PLAIN:
+        return key
+    inner = getattr(key, "_v", None)
+    if inner.__class__ is Variable:
+        return inner
+    return np.asarray(key) if isinstance(key, list | tuple) else key
+
+
+def _slice_part(part: object) -> object:
+    return part if part is None or isinstance(part, Size) else part.__index__()  # type: ignore[attr-defined]
+
+
+def _is_mask(key: object) -> bool:
+    if isinstance(key, bool | np.bool_):
+        return True
+    return getattr(key, "dtype", None) == np.bool_
+
+
+def entries(key: object) -> list:
+    """Return the entries of a key without handles; masks stay."""
+    return [_plain(k) for k in (key if isinstance(key, tuple) else (key,))]
+
+
+def _check_mask(mask: object, shape: tuple, first: int) -> None:
+    """Each side of a mask equals its axis, or is 0."""
+    have = mask.shape  # type: ignore[attr-defined]
+    axes = shape[first : first + len(have)]
+    known = zip(have, axes, strict=False)
+    fits = all(m in (n, 0) for m, n in known if isinstance(m, int) and isinstance(n, int))
+    if len(axes) < len(have) or not fits:
+        raise BoundsError(f"a mask of shape {have} does not fit the axes {axes} of {shape}.")
+
+
+def _masks_replaced(x: Variable, many: list) -> tuple[Variable, tuple]:
+    """Return an array and a key for it without masks; a 0-d mask gets an axis of its own."""
+    taken = sum(_rank(k) for k in many if k is not Ellipsis)
+    out: list = []
+    axis = 0
+    for k in many:
+        if not _is_mask(k):
+            out.append(k)
+            axis += x.ndim - taken if k is Ellipsis else _rank(k)
+            continue
+        mask = k if k.__class__ is Variable else np.asarray(k)
+        _check_mask(mask, x.shape, axis)
+        value = concrete(mask, "a boolean mask") if mask.__class__ is Variable else mask
+        if value.ndim:
+            out.extend(data(i.copy()) for i in np.nonzero(value))
+            axis += value.ndim
+        else:
+            x = op.expand_dims(x, axis=axis)
+            out.append(_FIRST if value else _NONE)
+            axis += 1
+    return x, tuple(out)
+
+
+def _rank(k: object) -> int:
+    """How many axes an entry of a key takes."""
+    if k is None:
+        return 0
+    return np.ndim(k) if _is_mask(k) and k.__class__ is not Variable else (
+        k.ndim if _is_mask(k) else 1
+    )
+
+
+def read(x: Variable, key: object) -> Variable:
+    """Record `x[key]`."""
+    many = entries(key)
+    if any(map(_is_mask, many)):
+        x, many = _masks_replaced(x, many)
+    return getitem(x, tuple(many))
+
+
+def write(x: Variable, key: object, value: object, add: bool = False) -> Variable:
+    """Record x with `x[key]` replaced by (or increased by) a value."""
+    many = entries(key)
+    if not any(map(_is_mask, many)):
+        return update(x, tuple(many), value, add)
+    mask = many[0]
+    rest = x.ndim - _rank(mask)
+    if len(many) == 1 and getattr(value, "ndim", 0) <= rest:
+        _check_mask(mask if hasattr(mask, "shape") else np.asarray(mask), x.shape, 0)
+        if 0 not in np.shape(mask):
+            return _chosen(x, mask, value, rest, add)
+    wide, key = _masks_replaced(x, many)
+    out = update(wide, key, value, add)
+    return out if wide is x else op.reshape(out, x.shape)
+
+
+def _chosen(x: Variable, mask: object, value: object, rest: int, add: bool) -> Variable:
+    """x where a mask is false, a value (or x increased by it) where it is true."""
+    mask = mask if mask.__class__ is Variable else data(np.array(mask))
+    if rest:
+        mask = op.reshape(mask, (*mask.shape, *(1,) * rest))  # type: ignore[attr-defined]
+    new = op.add(x, value) if add else value
+    if new.__class__ is Variable and new.type.dtype != x.type.dtype:
+        new = op.astype(new, x.type.dtype)
+    out = op.where(mask, new, x)
+    return out if out.type is x.type else op.broadcast_to(op.astype(out, x.type.dtype), x.shape)
