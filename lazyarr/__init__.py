@@ -44,14 +44,17 @@ _HOME = {
     "lazyarr.backends.implicit": ("explain_forces", "no_implicit_eval"),
     "lazyarr.backends.stats": ("stats",),
     "lazyarr.namespace.array": ("Array",),
-    "lazyarr.namespace.control": ("scan",),
+    "lazyarr.namespace.control": (
+        "associative_scan", "fori_loop", "lagged", "map", "scan", "while_loop",
+    ),
+    "lazyarr.namespace.control_branch": ("cond", "switch"),
     "lazyarr.namespace.derivatives": ("grad", "jvp", "stop_gradient", "value_and_grad", "vjp"),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.transforms": ("compute", "function", "jit", "symbol"),
     "lazyarr.namespace.vectorize": ("hessian", "hvp", "jacobian", "vectorize"),
     "lazyarr.namespace.xtensor": ("XTensor", "from_xarray"),
 }
-_MODULES = {"linalg": "lazyarr.namespace.linalg", "special": "lazyarr.namespace.special"}
+_MODULES = {name: f"lazyarr.namespace.{name}" for name in ("fft", "linalg", "special")}
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 _STANDARD = "lazyarr.namespace.standard"
 
