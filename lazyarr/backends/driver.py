@@ -244,7 +244,10 @@ def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
 def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
     """Cut a graph into compiled parts and single nodes that the backend does not support."""
     order = [v for v in graph.toposort() if v not in set(graph.inputs)]
-    native = {v: backend.supports(v) for v in order}
+    native: dict[Variable, bool] = {}
+    for v in order:  # one of several outputs is taken where they are made
+        picked = v.inputs[0] if v.op is not None and v.op.name == "pick" else None
+        native[v] = backend.supports(v) and native.get(picked, True)
     if all(native.values()):
         n_in = len(graph.inputs)
         places = list(range(n_in, n_in + len(graph.outputs)))

@@ -154,7 +154,7 @@ def _solve(eq: Equation, mapping: dict) -> None:
     left, right = _settled(eq.left, mapping), _settled(eq.right, mapping)
     if left is right or left == right:
         return
-    for a, b in ((left, right), (right, left)):
+    for a, b in ((right, left), (left, right)):
         atom = shapes.lone_atom(a)
         if atom is not None and atom.kind == "dim" and atom not in shapes.atoms(b):
             mapping[atom] = b
@@ -207,7 +207,7 @@ def _elementwise(node: Variable) -> Iterable[Equation]:
     for _, s, out in _operand_axes(node):
         if s != 1 and s is not out:
             message = f"{node.op.name}: sizes {{a}} and {{b}} do not broadcast"
-            yield Equation(_first(s), _first(out), message, node)
+            yield Equation(_first(out), _first(s), message, node)
 
 
 def _first(size: object) -> object:

@@ -57,11 +57,11 @@ def _scan_infer(types, params):
     body, n_carry, n_xs = params["body"], params["n_carry"], params["n_xs"]
     outputs = [v.type for v in body.outputs]
     count = ()
-    if params["until"]:
+    if params.get("until"):
         if outputs.pop() is not STOP:
             raise ArgumentError("`until` gives one boolean; reduce it with all or any.")
         count = (COUNT,)
-    if params["counted"] and types[-1] is not COUNT:
+    if params.get("counted") and types[-1] is not COUNT:
         raise ArgumentError(f"a number of steps is an int64, not {types[-1]}.")
     for i in range(n_carry):
         if outputs[i] is not types[i]:
