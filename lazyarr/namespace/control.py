@@ -86,9 +86,7 @@ def scan(
 
 
 def _carry(step: Step, nodes: Sequence[Variable]) -> object:
-    return unflatten(
-        step.carry_tree, [k.handle(v) for k, v in zip(step.carry, nodes, strict=True)]
-    )
+    return unflatten(step.carry_tree, [k.handle(v) for k, v in zip(step.carry, nodes, strict=True)])
 
 
 def _walked(handle: object, dim: str | None) -> object:
@@ -147,9 +145,7 @@ def _length(nodes: Sequence[Variable], length: object) -> object:
     return known.pop() if known else sizes[0]
 
 
-def while_loop(
-    cond: Callable, body: Callable, init: object, max_steps: int | None = None
-):
+def while_loop(cond: Callable, body: Callable, init: object, max_steps: int | None = None):
     """Run `carry = body(carry)` as long as `cond(carry)`; return the last carry.
 
     max_steps bounds the number of steps; with it, the loop has a reverse derivative, which needs
@@ -224,9 +220,7 @@ def fori_loop(
     limit = _limit(max_steps)
     low, high = scalar_count(lower), scalar_count(upper)
     start = (Array(low), init)
-    step = record(
-        lambda c, _: ((c[0] + 1, body(c[0], c[1])), None), start, [], lambda x: None
-    )
+    step = record(lambda c, _: ((c[0] + 1, body(c[0], c[1])), None), start, [], lambda x: None)
     count = op.minimum(op.maximum(op.subtract(high, low), 0), limit)
     return _carry(step, _counted(step, limit, count))[1]
 

@@ -125,5 +125,3 @@ def _fitted(value: object, strong: list) -> object:
         return as_handle(value)
     like = node_of(strong[0])
     return Leaf.of(strong[0]).handle(op.full(like.shape, value, dtype=like.dtype))
-
-

@@ -114,7 +114,9 @@ def record(
     _check_types(tree, [node_of(h) for h in start], outputs)
     outputs += [node_of(y) for y in ys]
     if until is not None:
-        stop = until(unflatten(tree, [k.handle(node_of(h)) for k, h in zip(kinds, new, strict=True)]))
+        stop = until(
+            unflatten(tree, [k.handle(node_of(h)) for k, h in zip(kinds, new, strict=True)])
+        )
         outputs.append(_truth(stop, "until"))
     inputs = [*symbols, *(v for h in xs for v in _symbols(h))]
     graph, captures = closed(Graph(inputs, []), outputs)

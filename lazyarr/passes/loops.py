@@ -24,7 +24,11 @@ _NONE = RuleSet("join")
 
 @dataclass(frozen=True)
 class Loop:
-    """A scan taken apart: operands, and the body's inputs and outputs in the same groups."""
+    """A scan taken apart: operands, and the body's inputs and outputs in the same groups.
+
+    With `until`, the last of the ys is what ends the loop, and stands for the count outside; with
+    `counted`, the last of the captures is the number of steps.
+    """
 
     init: tuple[Variable, ...]
     xs: tuple[Variable, ...]
@@ -36,6 +40,9 @@ class Loop:
     ys: tuple[Variable, ...]
     length: Any
     reverse: bool
+    until: bool = False
+    counted: bool = False
+    recompute: bool = False
 
     @classmethod
     def of(cls, node: Variable, inputs: Sequence[Variable]) -> "Loop":
@@ -47,7 +54,7 @@ class Loop:
             operands[:n], operands[n:m], operands[m:],
             inside[:n], inside[n:m], inside[m:],
             body.outputs[:n], body.outputs[n:],
-            q["length"], q["reverse"],
+            q["length"], q["reverse"], q["until"], q["counted"], q["recompute"],
         )  # fmt: skip
 
     @property
@@ -64,6 +71,9 @@ class Loop:
             reverse=self.reverse,
             n_carry=len(self.init),
             n_xs=len(self.xs),
+            until=self.until,
+            counted=self.counted,
+            recompute=self.recompute,
         )
         return out
 
@@ -132,7 +142,8 @@ def join(graph: Graph) -> Graph:
     groups: dict[tuple[Any, ...], list[Variable]] = {}
     for v in _readers(graph):
         q = v.params
-        key = (v.inputs, q["length"], q["reverse"], q["n_carry"], q["n_xs"])
+        flags = (q["reverse"], q["until"], q["counted"], q["recompute"])
+        key = (v.inputs, q["length"], q["n_carry"], q["n_xs"], flags)
         groups.setdefault(key, []).append(v)
     plans: dict[Variable, tuple[Graph, list[int], list[Variable]]] = {}
     for group in groups.values():
@@ -168,22 +179,23 @@ def _joined(group: list[Variable]) -> list[Joined]:
         return []
     inside = group[0].params["body"].inputs
     walk = Walk(_NONE)
-    sets: dict[tuple[Variable, ...], list[tuple[Variable, list[Variable]]]] = {}
+    sets: dict[tuple[tuple[Variable, ...], ...], list[tuple[Variable, list[Variable]]]] = {}
     for v in group:
         body = v.params["body"]
         outputs = substitute(body.outputs, dict(zip(body.inputs, inside, strict=True)))
         outputs = list(walk.graph(Graph(inside, outputs)).outputs)
-        n = v.params["n_carry"]
-        sets.setdefault(tuple(outputs[:n]), []).append((v, outputs[n:]))
+        n, stop = v.params["n_carry"], outputs[-1:] if v.params["until"] else []
+        same = (tuple(outputs[:n]), tuple(stop))
+        sets.setdefault(same, []).append((v, outputs[n : len(outputs) - len(stop)]))
     found: list[Joined] = []
-    for carries, members in sets.items():
+    for (carries, stop), members in sets.items():
         if len(members) > 1:
             ys = list(dict.fromkeys(y for _, own in members for y in own))
-            places = {
-                v: [*range(len(carries)), *(len(carries) + ys.index(y) for y in own)]
-                for v, own in members
-            }
-            found.append(([v for v, _ in members], Graph(inside, [*carries, *ys]), places))
+            n = len(carries)
+            count = [n + len(ys)] * len(stop)
+            places = {v: [*range(n), *(n + ys.index(y) for y in own), *count] for v, own in members}
+            body = Graph(inside, [*carries, *ys, *stop])
+            found.append(([v for v, _ in members], body, places))
     return found
 
 
@@ -226,7 +238,7 @@ def _trimmed(loop: Loop, read: Sequence[int]) -> tuple[Loop, Places]:
         loop = loop.with_outputs(inner.outputs)
     loop = _known_inputs(_accumulating(loop))
     fixed = [i for i in range(n) if loop.new[i] is loop.carry[i]]
-    alive = _alive(loop, read)
+    alive = _alive(loop, [*read, n + len(loop.ys) - 1] if loop.until else read)
     kept = [i for i in range(n) if i in alive and i not in fixed]
     places: Places = [None] * (n + len(loop.ys))
     for i in fixed:
@@ -240,8 +252,12 @@ def _trimmed(loop: Loop, read: Sequence[int]) -> tuple[Loop, Places]:
     needed = set(leaves([loop.new[i] for i in kept] + [loop.ys[j] for j in ys]))
     xs = [i for i, v in enumerate(loop.elements) if v in needed]
     closed = [
-        (loop.closed[i], loop.captures[i]) for i, v in enumerate(loop.closed) if v in needed
+        (loop.closed[i], loop.captures[i])
+        for i, v in enumerate(loop.closed[: len(loop.closed) - loop.counted])
+        if v in needed
     ] + [(loop.carry[i], loop.init[i]) for i in invariant if loop.carry[i] in needed]
+    if loop.counted:
+        closed.append((loop.closed[-1], loop.captures[-1]))
     smaller = replace(
         loop,
         init=tuple(loop.init[i] for i in kept),

@@ -193,30 +193,36 @@ def _scan(scope: Scope, node: Variable) -> str:
         inner.names[v] = module.name("v")
     statements(inner, toposort(body.outputs), body.outputs)
     results = [inner.arg(v) for v in body.outputs]
+    n_y = len(results) - p["until"]
+    stop = results[n_y:]
     carry = [inner.names[v] for v in body.inputs[:n]]
     xs = [inner.names[v] for v in body.inputs[n:m]]
     if inner.checked:
         scope.checked = True
         carry, results = [*carry, "e"], [*results[:n], "e", *results[n:]]
-    k = len(carry)
+    k, n_y = len(carry), n_y + inner.checked
     name = module.name("body")
     scope.line(f"def {name}(carry, xs):")
     unpack = [f"{scope.tuple(part)} = {source}" for part, source in
               ((carry, "carry"), (xs, "xs")) if part]  # fmt: skip
-    result = f"return {scope.tuple(results[:k])}, {scope.tuple(results[k:])}"
+    result = ", ".join([scope.tuple(results[:k]), scope.tuple(results[k:n_y]), *stop])
+    result = f"return {result}"
     for text in (*unpack, *inner.lines, result):
         scope.line(f"    {text}")
     init = scope.tuple([*(scope.arg(x) for x in inputs[:n]), *carry[n:]])
     given = scope.tuple([scope.arg(x) for x in inputs[n:m]])
-    ys = module.literal(tuple((v.type.shape, v.dtype) for v in body.outputs[n:]))
-    args = [name, init, given]
-    made = scope.temporary(
-        scope.call("scan", *args, f"ys={ys}", length=p["length"], reverse=p["reverse"])
-    )
+    stacked = body.outputs[n : len(body.outputs) - p["until"]]
+    ys = module.literal(tuple((v.type.shape, v.dtype) for v in stacked))
+    args = [name, init, given, f"ys={ys}"]
+    if p["counted"]:
+        args.append(f"count={scope.arg(inputs[-1])}")
+    flags = {"length": p["length"], "reverse": p["reverse"], "until": p["until"]}
+    made = scope.temporary(scope.call("scan", *args, **flags))
+    count = f", {made}[2]" if p["until"] else ""
     if inner.checked:
         scope.line(f"e = {made}[0][{n}]")
-        return f"(*{made}[0][:{n}], *{made}[1])"
-    return f"(*{made}[0], *{made}[1])"
+        return f"(*{made}[0][:{n}], *{made}[1]{count})"
+    return f"(*{made}[0], *{made}[1]{count})"
 
 
 _BY_NAME: dict[str, Callable] = {

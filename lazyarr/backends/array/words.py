@@ -127,15 +127,22 @@ def eager_absorb(multiply: Callable, total: Callable, slow: Callable) -> Callabl
     return absorb
 
 
-def python_scan(empty: Callable) -> Callable:
-    """Return the word `scan` of a namespace that computes at once, with `empty(shape, dtype)`."""
+def python_scan(zeros: Callable, number: Callable) -> Callable:
+    """Return the word `scan` of a namespace that computes at once.
 
-    def scan(body, carry, xs, ys, length, reverse):
-        stores = tuple(empty((length, *shape), dtype) for shape, dtype in ys)
-        for t in range(length - 1, -1, -1) if reverse else range(length):
-            carry, new = body(carry, tuple([x[t] for x in xs]))
+    `zeros(shape, dtype)` makes an array and `number(int)` a 0-d one.
+    """
+
+    def scan(body, carry, xs, ys, length, reverse, until, count=None):
+        stores = tuple(zeros((length, *shape), dtype) for shape, dtype in ys)
+        total, taken = length if count is None else int(count), 0
+        for t in range(total - 1, -1, -1) if reverse else range(total):
+            carry, new, *stop = body(carry, tuple([x[t] for x in xs]))
+            taken += 1
             for store, y in zip(stores, new, strict=True):
                 store[t] = y
-        return carry, stores
+            if until and bool(stop[0]):
+                break
+        return carry, stores, number(taken)
 
     return scan

@@ -443,6 +443,7 @@ NODES: dict[type, Callable] = {
     ir.Init: lambda p, n, indent: [f"{c_type(n.local.dtype)} {atom(n.local)} = {atom(n.value)};"],
     ir.Accumulate: lambda p, n, indent: [p.accumulate(n)],
     ir.For: lambda p, n, indent: p.loop(n, indent),
+    ir.Break: lambda p, n, indent: [f"if ({atom(n.condition)}) break;"],
     ir.Fail: lambda p, n, indent: [f"if ({atom(n.condition)}) return {n.code};"],
     ir.Invoke: lambda p, n, indent: p.invoke(n),
 }

@@ -168,8 +168,32 @@ def _solve_triangular(a, b, lower, trans, unit):
     )
 
 
-def _scan(body, carry, xs, ys, length, reverse):
-    return lax.scan(body, carry, xs, length=length, reverse=reverse)
+def _scan(body, carry, xs, ys, length, reverse, until, count=None):
+    """A scan of known length, else a while loop that writes ys into arrays of zeros."""
+    if not until and count is None:
+        return lax.scan(body, carry, xs, length=length, reverse=reverse)
+    stores = tuple(jnp.zeros((length, *shape), dtype) for shape, dtype in ys)
+    if not length:  # nothing could be read from xs, not even while tracing
+        return carry, stores, jnp.zeros((), "int64")
+    total = jnp.asarray(length if count is None else count, "int64")
+
+    def going(state):
+        taken, stop, *_ = state
+        return (taken < total) & ~stop
+
+    def step(state):
+        taken, _, carry, stores = state
+        t = total - 1 - taken if reverse else taken
+        slices = tuple(lax.dynamic_index_in_dim(x, t, keepdims=False) for x in xs)
+        carry, new, *stop = body(carry, slices)
+        stores = tuple(
+            lax.dynamic_update_index_in_dim(s, y, t, 0) for s, y in zip(stores, new, strict=True)
+        )
+        return taken + 1, stop[0] if until else jnp.asarray(False), carry, stores
+
+    start = jnp.zeros((), "int64"), jnp.asarray(False), carry, stores
+    taken, _, carry, stores = lax.while_loop(going, step, start)
+    return carry, stores, taken
 
 
 def make_table() -> Table:

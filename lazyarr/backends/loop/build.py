@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from lazyarr.backends.loop.affine import Affine, Axis, of
-from lazyarr.backends.loop.lower import Program, Scope, View, copy_into
+from lazyarr.backends.loop.lower import UPDATES, Program, Scope, View, copy_into
 from lazyarr.backends.loop.notation import (
     Repeat,
     Routine,
@@ -152,6 +152,8 @@ def build_stack(scope: Scope, node: Variable) -> None:
 
 def _target_copy(scope: Scope, node: Variable) -> View:
     """Return the place of an updated array, holding the old one; in place where nobody sees it."""
+    if node in scope.views:  # a carry that is updated where it lies
+        return scope.views[node]
     x = node.inputs[0]
     if scope.in_place(node) and scope.targets.get(node, scope.views[x]) is scope.views[x]:
         scope.views[node] = scope.views[x]
@@ -325,7 +327,8 @@ def build_scan(scope: Scope, node: Variable) -> None:
         last = as_index(count)
     if p["reverse"]:
         t = t * -1 + (last + -1)
-    inner = Scope(program, body, scope.forced)
+    chains = carried_in_place(body, n_carry)
+    inner = Scope(program, body, {*scope.forced, *operands_of(chains.values())})
     carries = []
     for k in range(n_carry):
         x = node.inputs[k]
@@ -333,6 +336,7 @@ def build_scan(scope: Scope, node: Variable) -> None:
         copy_into(scope, x, view, label="scan (initial carry)")
         carries.append(view)
         inner.views[body.inputs[k]] = view
+        inner.views.update(dict.fromkeys(chains.get(k, ()), view))
     for k in range(n_carry, len(node.inputs)):
         view = scope.view(node.inputs[k])
         if k < n_carry + n_xs:
@@ -349,7 +353,7 @@ def build_scan(scope: Scope, node: Variable) -> None:
     for v, view in [*copies, *inner.late]:
         copy_into(inner, v, view, label="scan (output)")
     stop = _stop(scope, inner, node, step) if p["until"] else None
-    updates = _carry_updates(scope, inner, body, carries)
+    updates = _carry_updates(inner, body, carries, chains)
     _repeat(scope, Repeat(step, inner.steps, updates, "scan", count, stop), carries)
     if p["until"] or p["counted"]:
         _clear(scope, node, length, stacks)
@@ -404,25 +408,64 @@ def _result(scope: Scope, node: Variable, k: int, dtype, shape: tuple) -> View:
     return view
 
 
-def _carry_updates(scope: Scope, inner: Scope, body: Graph, carries: list) -> list[Statement]:
-    """Return the statements that store the new carries; a carry moved is copied out first."""
-    moved, updates = {}, []
+def _carry_updates(inner: Scope, body: Graph, carries: list, chains: dict) -> list[Statement]:
+    """Return the statements that store the new carries; a carry that is read is copied out first."""
+    places = {c.buffer for c in carries}
+    moved = []
     for k, (old, v) in enumerate(zip(carries, body.outputs, strict=False)):
-        if v is body.inputs[k]:
+        if v is body.inputs[k] or k in chains:
             continue
         source = inner.view(v)
-        if source is None or source.buffer in {c.buffer for c in carries}:
-            fresh = View(scope.program.buffer("m", v.dtype, inner.shape(v)), inner.shape(v))
-            copy_into(inner, v, fresh, label="scan (moved carry)")
-            source = fresh
-        moved[k] = (old, source)
+        if source is None or source.buffer in places:
+            source = _copied_out(inner, v)
+        moved.append((old, source))
+    for x in operands_of(chains.values()):
+        view = inner.view(x)
+        if view is not None and view.buffer in places:
+            inner.views[x] = _copied_out(inner, x)
     count = len(inner.steps)
-    for old, source in moved.values():
+    for chain in chains.values():
+        for node in chain:
+            build(inner, node)
+    for old, source in moved:
         axes, index = inner.axes(old.shape)
         value = scalar.var(source.access(index), old.buffer.dtype)
         inner.emit(old, index, axes, value, label="scan (carry)")
     updates, inner.steps[count:] = inner.steps[count:], []
     return updates
+
+
+def _copied_out(scope: Scope, node: Variable) -> View:
+    """Copy a node to memory of its own."""
+    fresh = View(scope.program.buffer("m", node.dtype, scope.shape(node)), scope.shape(node))
+    copy_into(scope, node, fresh, label="scan (moved carry)")
+    return fresh
+
+
+def carried_in_place(body: Graph, n_carry: int) -> dict[int, list[Variable]]:
+    """Return for carries that only become updates of themselves the chain of these updates.
+
+    Nobody else may see a link of the chain: then it happens after all else in a step, in place.
+    """
+    users: dict[Variable, int] = {}
+    for v in (*body.outputs, *(x for node in body.toposort() for x in node.inputs)):
+        if v.__class__ is Variable:
+            users[v] = users.get(v, 0) + 1
+    found = {}
+    for k in range(n_carry):
+        chain, v = [], body.outputs[k]
+        while v.op is not None and v.op.name in UPDATES and users[v] == 1:
+            chain.insert(0, v)
+            v = v.inputs[0]
+        if chain and v is body.inputs[k]:
+            found[k] = chain
+    return found
+
+
+def operands_of(chains: Iterable[list[Variable]]) -> list[Variable]:
+    """Return what chains of updates write and where: they are computed before the first of them."""
+    inputs = (x for chain in chains for node in chain for x in node.inputs[1:])
+    return [x for x in inputs if x.__class__ is Variable]
 
 
 BUILDERS = {

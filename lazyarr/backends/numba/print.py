@@ -312,6 +312,7 @@ NODES: dict[type, Callable] = {
     ir.Init: lambda p, n: [f"{atom(n.local)} = {atom(n.value)}"],
     ir.Accumulate: Printer.accumulate,
     ir.For: Printer.loop,
+    ir.Break: lambda p, n: [f"if {atom(n.condition)}:", "    break"],
     ir.Fail: lambda p, n: [f"if {atom(n.condition)}:", f"    return {n.code}"],
     ir.Invoke: Printer.invoke,
 }

@@ -81,7 +81,7 @@ def make_table() -> Table:
         "take_add": _take_add,
         "cholesky": _cholesky,
         "solve_triangular": _solve_triangular,
-        "scan": python_scan(np.zeros),
+        "scan": python_scan(np.zeros, np.int64),
         "check": raising_check(np.all),
     }
     rows = {"absorb": eager_absorb(np.multiply, np.sum, _absorbed)}

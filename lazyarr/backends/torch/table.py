@@ -207,7 +207,7 @@ def make_table() -> Table:
         "add_region": _written(add=True),
         "cholesky": _cholesky,
         "solve_triangular": _solve_triangular,
-        "scan": python_scan(lambda shape, dtype: torch.empty(shape, dtype=dtype)),
+        "scan": python_scan(lambda shape, dtype: torch.zeros(shape, dtype=dtype), torch.tensor),
         "check": raising_check(lambda ok: bool(torch.all(ok))),
     }
     rows = {"absorb": eager_absorb(torch.mul, lambda x: x.sum().item(), _absorbed)}

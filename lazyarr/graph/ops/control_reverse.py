@@ -64,7 +64,9 @@ class _Active:
         varied = {i for i, v in enumerate(body.inputs) if is_float(v) and wanted(inputs[i])}
         while more := {k for k in range(n) if depends[k] & varied} - varied:
             varied |= more
-        active = {k for k, d in enumerate(depends) if has(k) and (k in varied if k < n else d & varied)}
+        active = {
+            k for k, d in enumerate(depends) if has(k) and (k in varied if k < n else d & varied)
+        }
         while True:
             read = set().union(*(depends[k] for k in active)) & varied
             more = {i for i in read if i < n} - active
