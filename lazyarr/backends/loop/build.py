@@ -409,7 +409,7 @@ def _result(scope: Scope, node: Variable, k: int, dtype, shape: tuple) -> View:
 
 
 def _carry_updates(inner: Scope, body: Graph, carries: list, chains: dict) -> list[Statement]:
-    """Return the statements that store the new carries; a carry that is read is copied out first."""
+    """Return the statements that store the new carries; a carry they read is copied out first."""
     places = {c.buffer for c in carries}
     moved = []
     for k, (old, v) in enumerate(zip(carries, body.outputs, strict=False)):

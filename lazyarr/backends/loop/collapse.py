@@ -1,8 +1,8 @@
 """Elementwise work over whole arrays walks them as one long axis, whatever their rank.
 
-A statement collapses when every array that it touches is walked in C order by all its axes; and only
-together with all statements that touch the same arrays, so that what would share loops still does. Rows
-of three elements then cost what rows of a thousand do.
+A statement collapses when every array that it touches is walked in C order by all its axes; and
+only together with all statements that touch the same arrays, so that what would share loops still
+does. Rows of three elements then cost what rows of a thousand do.
 """
 
 from collections.abc import Callable

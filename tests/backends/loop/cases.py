@@ -211,13 +211,26 @@ def history_scan() -> Case:
     return case([start], scan([h, t], [new, value], [start, op.arange(M)], **params))
 
 
+def shifting_scan() -> Case:
+    """Carries that are updated in place from themselves and from each other."""
+    c, d, t = leaf(M), leaf(M), leaf(dtype="int64")
+    tail = op.basic_index(c, (slice(1, None),))
+    first = op.set_at(c, tail, 0, spec=(("slice", 1),), lengths=(M - 1,))
+    new_c = op.add_at(first, op.sum(d) + op.sum(c), t, spec=(("int",),), lengths=())
+    new_d = op.set_at(d, c, 0, spec=(("slice", 1),), lengths=(M,))
+    given = [leaf(M), leaf(M)]
+    params = {"length": M, "reverse": False, "n_carry": 2, "n_xs": 1}
+    out = scan([c, d, t], [new_c, new_d, c + d], [*given, op.arange(M)], **params)
+    return case(given, out)
+
+
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
         elementwise, softmax, reductions, extremes, products, static_products, gathers, scatters,
         regions, cumulative, joins, movement, same_again, transposed_with_itself, float32,
         integers, creation, broadcasts, linear_algebra, scalar_scan, swapping_scan, hmm,
-        nested_scan, history_scan,
+        nested_scan, history_scan, shifting_scan,
     )
 }  # fmt: skip
 CASES["scalar_scan_backwards"] = lambda: scalar_scan(reverse=True)

@@ -128,3 +128,9 @@ def test_work_that_shares_rows_keeps_them() -> None:
     x = leaf(N, M)
     p = planned([x], [op.exp(x), op.sum(op.exp(x), axis=1)])
     assert loops(p) == [["serial", ["simd"]]]
+
+
+def test_a_growing_history_is_not_copied() -> None:
+    graph, _ = CASES["history_scan"]()
+    p = plan(expanded(graph))
+    assert loops(p) == [["simd"], ["serial", ["simd"]]]  # the start, then a sum in each step
