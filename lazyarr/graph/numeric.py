@@ -78,6 +78,41 @@ def atanh(x):
     return np.arctanh(x)
 
 
+@_quiet
+def expm1(x):
+    """exp(x) - 1; for x = a + ib as expm1(a) cos(b) - 2 sin(b/2)^2 + i exp(a) sin(b).
+
+    Source: Array API standard, expm1, special cases.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind != "c":
+        return np.expm1(x)
+    a, b = x.real, x.imag
+    re = np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2 + 0.0
+    im = np.where(b == 0, b, np.exp(a) * np.sin(b))
+    re = np.where(a == -np.inf, -1, np.where((a == np.inf) & ~np.isfinite(b), np.inf, re))
+    im = np.where((a == -np.inf) & ~np.isfinite(b), 0, im)
+    out = np.empty(x.shape, x.dtype)
+    out.real, out.imag = re, im
+    return out
+
+
+@_quiet
+def tanh(x):
+    """Hyperbolic tangent; for a complex x with infinite real part the imaginary one is a zero.
+
+    Source: Array API standard, tanh, special cases.
+    """
+    out = np.tanh(x)
+    x = np.asarray(x)
+    if x.dtype.kind != "c":
+        return out
+    zero = np.isinf(x.real) & np.isfinite(x.imag)
+    exact = np.array(out)
+    exact.imag = np.where(zero, np.copysign(0, x.imag), exact.imag)
+    return exact
+
+
 def _elementwise(f):
     """Lift a function of one Python float to arrays, keeping the floating dtype."""
 

@@ -18,7 +18,7 @@ from lazyarr.graph.node import Variable, as_operand, data
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import leaves
-from lazyarr.namespace.keys import concrete, read, write
+from lazyarr.namespace.keys import concrete, read, shared_capsule, write
 
 
 def unwrap(value: object) -> object:
@@ -250,14 +250,13 @@ class Array:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         value = concrete(self._v, "__dlpack__")
-        if copy is not False:  # a value is read-only, which older consumers cannot be told
-            value = np.array(value)
-        return value.__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=None
-        )
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        if copy is False:
+            return shared_capsule(value, options)
+        return np.array(value).__dlpack__(**options)
 
     def __dlpack_device__(self):
-        return np.empty(0).__dlpack_device__()
+        return (1, 0)  # the CPU
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         record = UFUNCS.get(ufunc.__name__)

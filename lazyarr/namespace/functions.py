@@ -6,15 +6,16 @@ operand is one. Signatures are the standard's.
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from lazyarr.errors import ArgumentError, ConcretizationError
-from lazyarr.graph import dtypes, shapes
+from lazyarr.graph import dtypes
 from lazyarr.graph.node import UNSET, Variable
 from lazyarr.graph.ops._declare import axis_of, shape_of
 from lazyarr.graph.registry import OPS, op
-from lazyarr.graph.shapes import Size
+from lazyarr.graph.shapes import Size, broadcast
 from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.conversion import asarray
@@ -70,7 +71,7 @@ def _unwrapped(value: object) -> object:
     cls = value.__class__
     if cls is Array:
         return value._v
-    if cls in (str, tuple, np.dtype, type(None), type):
+    if cls in (str, tuple, int, type(None), type) or isinstance(value, np.dtype):
         return value
     if cls is list and value and all(v.__class__ is int for v in value):
         return value  # axes, sizes; an operand that is a list is converted by the op
@@ -216,26 +217,51 @@ def isdtype(dtype: object, kind: object) -> bool:
     return dtype == kind
 
 
-def finfo(type: object, /) -> np.finfo:
-    """Return the limits of a floating dtype."""
-    return np.finfo(type.dtype if isinstance(type, Array) else type)
+@dataclass(frozen=True)
+class FloatInfo:
+    """The limits of a floating dtype, as Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
 
 
-def iinfo(type: object, /) -> np.iinfo:
+@dataclass(frozen=True)
+class IntegerInfo:
+    """The limits of an integer dtype, as Python numbers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype
+
+
+def finfo(type: object, /) -> FloatInfo:
+    """Return the limits of a floating dtype; of a complex one those of its parts."""
+    found = np.finfo(type.dtype if isinstance(type, Array) else dtypes.as_dtype(type))
+    limits = (found.eps, found.max, found.min, found.smallest_normal)
+    return FloatInfo(found.bits, *map(float, limits), found.dtype)
+
+
+def iinfo(type: object, /) -> IntegerInfo:
     """Return the limits of an integer dtype."""
-    return np.iinfo(type.dtype if isinstance(type, Array) else type)
+    found = np.iinfo(type.dtype if isinstance(type, Array) else dtypes.as_dtype(type))
+    return IntegerInfo(found.bits, int(found.max), int(found.min), found.dtype)
 
 
 def broadcast_arrays(*arrays: object) -> tuple:
     """Return arrays broadcast to their common shape."""
     each = [unwrap(a) for a in arrays]
-    shape = shapes.broadcast(*(v.shape for v in each))
+    shape = broadcast(*(v.shape for v in each))
     return tuple([Array(op.broadcast_to(v, shape)) for v in each])
 
 
-def broadcast_shapes(*sizes: tuple) -> tuple:
+def broadcast_shapes(*shapes: tuple) -> tuple:
     """Return the shape that arrays of shapes have when broadcast together."""
-    return shapes.broadcast(*(shape_of(s) for s in sizes))
+    return broadcast(*(shape_of(s) for s in shapes))
 
 
 def unstack(x, /, *, axis=0) -> tuple:
@@ -263,5 +289,5 @@ def meshgrid(*arrays: object, indexing: str = "xy") -> tuple:
         op.reshape(v, tuple(v.type.shape[0] if k == order[i] else 1 for k in range(n)))
         for i, v in enumerate(each)
     ]
-    shape = shapes.broadcast(*(v.type.shape for v in wide))
+    shape = broadcast(*(v.type.shape for v in wide))
     return tuple([Array(op.broadcast_to(v, shape)) for v in wide])

@@ -28,9 +28,9 @@ class Info:
             "indexing": dtypes.int64,
         }
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """Return the devices that arrays can live on."""
-        return ["cpu"]
+        return ("cpu",)
 
     def dtypes(self, *, device: object = None, kind: object = None) -> dict:
         """Return the dtypes of a kind, by name."""

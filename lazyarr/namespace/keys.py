@@ -135,3 +135,23 @@ def _chosen(x: Variable, mask: object, value: object, rest: int, add: bool) -> V
         new = op.astype(new, x.type.dtype)
     out = op.where(mask, new, x)
     return out if out.type is x.type else op.broadcast_to(op.astype(out, x.type.dtype), x.shape)
+
+
+# -- values handed out without a copy ---------------------------------------------------------------
+
+
+def shared_capsule(value: np.ndarray, options: dict) -> object:
+    """Return a DLPack capsule on the memory of a value, which is read-only.
+
+    Consumers of older versions cannot be told so; the memory is theirs to respect.
+    """
+    try:
+        return value.__dlpack__(**options, copy=False)
+    except BufferError:
+        if value.flags.writeable or value.base is not None:
+            raise
+    value.flags.writeable = True
+    try:
+        return value.__dlpack__(**options, copy=False)
+    finally:
+        value.flags.writeable = False

@@ -183,16 +183,17 @@ def empty_like(x, /, *, dtype=None):
 
 
 def _linspace(start, stop, *, num, endpoint, dtype):
-    """start + i * step, and exactly stop at the end."""
-    i = op.arange(num)
-    work = dtypes.floating(dtype)
+    """start + i * step, and exactly stop at the end; computed in double precision."""
+    found = dtypes.promote(start.type.dtype, stop.type.dtype)
+    work = dtypes.complex128 if found.kind == "c" else dtypes.float64
     start, stop = (op.astype(v, work) for v in (start, stop))
     gaps = num - 1 if endpoint else num
-    step = op.divide(op.subtract(stop, start), op.maximum(op.size_value(gaps), 1))
-    out = op.add(op.multiply(i, step), start)
+    n = op.maximum(op.size_value(gaps), 1) if isinstance(gaps, Size) else max(gaps, 1)
+    i = op.arange(num)
+    out = op.add(op.multiply(i, op.divide(op.subtract(stop, start), n)), start)
     if endpoint:
         out = op.where(op.equal(i, gaps), op.where(op.equal(i, 0), start, stop), out)
-    return out if dtype == work else op.astype(op.floor(out), dtype)
+    return op.astype(out if dtype.kind in "fc" else op.floor(out), dtype)
 
 
 @composite(expand=_linspace, sizes=("num",))

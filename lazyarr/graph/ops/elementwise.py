@@ -250,7 +250,7 @@ _unary(
 # -- exponentials, logarithms, trigonometric and hyperbolic functions -----------------------------
 
 _unary("exp", s.exp, np.exp, lambda y, x: y, "Exponential.")
-_unary("expm1", s.expm1, np.expm1, lambda y, x: op.exp(x), "exp(x) - 1, accurate near 0.")
+_unary("expm1", s.expm1, numeric.expm1, lambda y, x: op.exp(x), "exp(x) - 1, accurate near 0.")
 _unary("log", s.log, np.log, lambda y, x: op.divide(1, x), "Natural logarithm.")
 _unary(
     "log1p",
@@ -281,7 +281,7 @@ _unary("cosh", s.cosh, np.cosh, lambda y, x: op.sinh(x), "Hyperbolic cosine.")
 _unary(
     "tanh",
     s.tanh,
-    np.tanh,
+    numeric.tanh,
     lambda y, x: op.subtract(1, op.multiply(y, y)),
     "Hyperbolic tangent.",
 )

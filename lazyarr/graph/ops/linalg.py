@@ -11,6 +11,7 @@ from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import common_dtype
 from lazyarr.graph.ops._declare import axis_of, composite, declare, operands_of, variable_of
+from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.ops.indexing import slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.types import TensorType
@@ -147,6 +148,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 def _vecdot(a, b, *, axis):
+    a = conjugate(a)
     rank = max(a.ndim, b.ndim)
     la = tuple(range(rank - a.ndim, rank))
     lb = tuple(range(rank - b.ndim, rank))
@@ -157,7 +159,7 @@ def _vecdot(a, b, *, axis):
 
 @composite(expand=_vecdot, accepts="numeric", since="2022.12", facts=frozenset({"positional"}))
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sum of products along one axis, batched over the others (real dtypes)."""
+    """Sum of conj(x1) * x2 along one axis, batched over the others."""
     x1, x2 = _numeric_pair(x1, x2, "vecdot")
     _agree(x1.shape[axis], x2.shape[axis], f"vecdot of {x1.shape} and {x2.shape}")
     return (x1, x2), {"axis": axis_of(x1, axis) - x1.ndim}

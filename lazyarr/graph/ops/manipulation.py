@@ -198,7 +198,7 @@ def _expand_index(node: Variable) -> tuple:
     vjp=lambda g, y, x, *, axis: (op.squeeze(g, axis),),
     jvp="linear",
 )
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis):
     """New axes of size 1 at positions of the result."""
     x = variable_of(x)
     many = axis if isinstance(axis, tuple | list) else (axis,)
