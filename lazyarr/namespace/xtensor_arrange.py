@@ -258,5 +258,7 @@ class Arranging(Handle):
 
     def drop_attrs(self, *, deep: bool = True) -> "Handle":
         """Return the array without attributes, also of its coordinates."""
-        coords = Coords({k: Coord.of(k, c.dims, c.index or c.values) for k, c in self._coords.items()})
+        coords = Coords(
+            {k: Coord.of(k, c.dims, c.index or c.values) for k, c in self._coords.items()}
+        )
         return self._of(self._v, coords if deep else self._coords, self._name, None)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, CoordError, DimError
+from lazyarr.errors import ArgumentError, DimError
 from lazyarr.graph.dtypes import as_dtype
 from lazyarr.graph.node import Variable, data
 from lazyarr.graph.registry import op
 from lazyarr.namespace.array import Array, unwrap
-from lazyarr.xtensor.coords import EMPTY, Coord, Coords, shared
+from lazyarr.xtensor.coords import EMPTY, Coord, Coords, Index, shared
 from lazyarr.xtensor.types import XTensorType, as_dims
 
 
@@ -95,8 +95,36 @@ def _coord(name: str, given: object) -> Coord:
     held = given.variable  # type: ignore[attr-defined]
     values = held._data if isinstance(held._data, Array) else np.asarray(held.values)
     if values.dtype == object and values.size and isinstance(values.flat[0], tuple):
-        raise CoordError(f"coordinate {name!r} has several levels; reset its index first.")
+        index = given.to_index()  # type: ignore[attr-defined]
+        levels = tuple((str(n), Index(v)) for n, v in zip(index.names, index.levels, strict=True))
+        return Coord(as_dims(held.dims), None, Index(values, levels), dict(held.attrs))
     return Coord.of(name, as_dims(held.dims), values, dict(held.attrs))
+
+
+def to_xarray_coords(coords: Coords):
+    """Return coordinates as xarray's: plain ones, and indexes of several levels."""
+    levelled = {k: c.index for k, c in coords.items() if c.index is not None and c.index.levels}
+    owned = {name for i in levelled.values() for name, _ in i.levels}
+    plain = {
+        k: (c.dims, np.asarray(c.values), c.attrs)
+        for k, c in coords.items()
+        if k not in levelled and not (k in owned and len(c.dims) == 1 and c.dims[0] in levelled)
+    }
+    if not levelled:
+        return plain
+    import pandas as pd
+    import xarray as xr
+
+    out = xr.Coordinates(plain)
+    for dim, index in levelled.items():
+        columns = list(zip(*index.labels.tolist(), strict=True)) or [[] for _ in index.levels]
+        codes = [level.positions(np.asarray(c)) for (_, level), c in zip(
+            index.levels, columns, strict=True)]  # fmt: skip
+        many = pd.MultiIndex(
+            [level.labels for _, level in index.levels], codes, names=[n for n, _ in index.levels]
+        )
+        out = out.assign(xr.Coordinates.from_pandas_multiindex(many, dim))
+    return out
 
 
 def either(mapping: object, keywords: Mapping, what: str) -> dict:

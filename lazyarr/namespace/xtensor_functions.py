@@ -1,66 +1,175 @@
-"""Functions of several XTensors whose dims the ops alone do not tell: joins, broadcast, where."""
+"""Functions of several XTensors: joins, alignment, broadcasting, statistics of pairs, extension."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from lazyarr.config import options
 from lazyarr.errors import ArgumentError, DimError
-from lazyarr.namespace.xtensor import XTensor, as_xtensor, elementwise, merged_attrs, wrap_named
+from lazyarr.namespace import xtensor_join
+from lazyarr.namespace.xtensor import XTensor, as_xtensor, elementwise
 from lazyarr.xtensor import moving
-from lazyarr.xtensor.coords import Coord, Coords
 from lazyarr.xtensor.joining import merge
+from lazyarr.xtensor.kinds import agree
 
 
-def _common(arrays: Sequence, axis: object, what: str) -> tuple[list[XTensor], str]:
+def _common(arrays: Sequence, axis: object, what: str) -> tuple[list[XTensor], str, object]:
     handles = [as_xtensor(x) for x in arrays]
     if not handles:
         raise ArgumentError(f"{what} needs at least one array.")
+    labels = None
+    if isinstance(axis, tuple):
+        axis, labels = axis
     if not isinstance(axis, str):
         raise DimError(f"{what} of named arrays takes the name of a dimension, not {axis!r}.")
-    return handles, axis
+    return handles, axis, labels
 
 
-def stack(arrays: Sequence, /, *, axis: str) -> XTensor:
-    """Return arrays side by side along a new first dimension; missing dims are broadcast."""
-    handles, dim = _common(arrays, axis, "stack")
-    node = moving.stack_new([x._v for x in handles], dim)
-    return wrap_named(node, handles)
+def stack(arrays: Sequence, /, *, axis: object) -> XTensor:
+    """Return arrays side by side along a new first dimension; missing dims are broadcast.
+
+    axis: a name, or a name and labels: `("model", ["a", "b"])`.
+    """
+    return xtensor_join.stack(*_common(arrays, axis, "stack"))
 
 
-def concat(arrays: Sequence, /, *, axis: str) -> XTensor:
+def concat(arrays: Sequence, /, *, axis: object) -> XTensor:
     """Return arrays one after the other along a dimension that all of them have, labels joined."""
-    handles, dim = _common(arrays, axis, "concat")
-    node = moving.concat([x._v for x in handles], dim)
-    off = merge([x._coords.without_dim(dim) for x in handles], options.arithmetic_join)
-    coords = off.assign(_joined_along(handles, dim))
-    names = {x.name for x in handles}
-    attrs = merged_attrs([x._attrs for x in handles])
-    return XTensor._of(node, coords, names.pop() if len(names) == 1 else None, attrs)
+    return xtensor_join.concat(*_common(arrays, axis, "concat"))
 
 
-def _joined_along(handles: Sequence[XTensor], dim: str) -> dict[str, Coord]:
-    """The coordinates along the joined dim that every array has."""
-    out = {}
-    first: Coords = handles[0]._coords
-    for name, c in first.items():
-        others = [x._coords._items.get(name) for x in handles]
-        if c.dims == (dim,) and all(o is not None and o.dims == (dim,) for o in others):
-            values = np.concatenate([np.asarray(o.values) for o in others])
-            out[name] = Coord.of(name, (dim,), values, c.attrs)
-    return out
+def align(
+    *objects: object, join: str = "exact", exclude: object = frozenset(), indexes=None,
+    fill_value: object = np.nan, tolerance: object = None, copy: bool = True,
+) -> tuple[XTensor, ...]:  # fmt: skip
+    """Return arrays at common labels along every dimension that several of them label.
+
+    join: "exact" (the labels must be equal, up to `tolerance`), "inner" (what all have), "outer"
+    (what some has, sorted), "left", "right", or "override" (the first array's, by position).
+    Where an array lacks a label, `fill_value` stands; NaN makes integers floats.
+    """
+    out = (exclude,) if isinstance(exclude, str) else tuple(exclude)  # type: ignore[arg-type]
+    handles = [as_xtensor(x) for x in objects]
+    return tuple(xtensor_join.align(handles, join, out, fill_value, tolerance, indexes))
 
 
-def broadcast(*arrays: object) -> tuple[XTensor, ...]:
+def broadcast(*arrays: object, exclude: object = ()) -> tuple[XTensor, ...]:
     """Return arrays with all of their dims, in order of first appearance."""
-    handles = [as_xtensor(x) for x in arrays]
-    sizes = moving.joined_sizes(tuple(x._v.type for x in handles))
-    indexes = [x._coords.where(lambda name, c: c.index is not None) for x in handles]
+    handles = xtensor_join.aligned([as_xtensor(x) for x in arrays])
+    kept = {exclude} if isinstance(exclude, str) else set(exclude)  # type: ignore[call-overload]
+    sizes: dict = {}
+    for x in handles:
+        for d, s in x.sizes.items():
+            if d not in kept:
+                sizes[d] = agree(d, sizes[d], s) if d in sizes else s
+    indexes = [
+        x._coords.where(lambda name, c: c.index is not None and name not in kept) for x in handles
+    ]
     shared = merge(indexes, options.arithmetic_join)
-    return tuple(x._like(moving.broadcast(x._v, sizes), x._coords.assign(shared)) for x in handles)
+    return tuple(
+        x._like(
+            moving.broadcast(x._v, {**sizes, **{d: s for d, s in x.sizes.items() if d in kept}}),
+            x._coords.assign(shared),
+        )
+        for x in handles
+    )
 
 
 def where(cond: object, x: object, y: object, /) -> XTensor:
     """Return x where a condition holds and y elsewhere; attributes are those of x."""
     out = elementwise("where", cond, x, y)
     return XTensor._of(out._v, out._coords, out.name, getattr(x, "attrs", None) or None)
+
+
+# -- statistics of pairs --------------------------------------------------------------------------
+
+
+def _paired(a: object, b: object) -> tuple[XTensor, XTensor]:
+    """Two arrays with NaN wherever either has one."""
+    a, b = xtensor_join.aligned([as_xtensor(a), as_xtensor(b)])
+    there = a.notnull() & b.notnull()
+    return a.where(there), b.where(there)
+
+
+def _covariance(a: XTensor, b: XTensor, dim: object, ddof: float) -> XTensor:
+    products = (a - a.mean(dim, skipna=True)) * (b - b.mean(dim, skipna=True))
+    counts = (a.notnull() & b.notnull()).astype(products.dtype).sum(dim) - ddof
+    total = products.sum(dim, skipna=True, min_count=1) / counts
+    return total.where(counts > 0)
+
+
+def cov(a: object, b: object, dim: object = None, ddof: float = 1) -> XTensor:
+    """Return the covariance over dims of the pairs in which neither is NaN."""
+    x, y = _paired(a, b)
+    return _covariance(x, y, dim, ddof).rename(None)
+
+
+def corr(a: object, b: object, dim: object = None) -> XTensor:
+    """Return Pearson's correlation over dims of the pairs in which neither is NaN."""
+    x, y = _paired(a, b)
+    scale = x.std(dim, skipna=True) * y.std(dim, skipna=True)
+    return (_covariance(x, y, dim, 0) / scale).rename(None)
+
+
+def polyval(coord: object, coeffs: object, degree_dim: str = "degree") -> XTensor:
+    """Return a polynomial at positions; `coeffs` is labelled by degree along `degree_dim`."""
+    x, c = as_xtensor(coord), as_xtensor(coeffs)
+    index = c._labels_of(degree_dim)
+    known = {int(d): i for i, d in enumerate(index.labels)}
+    out = None
+    for degree in range(max(known), -1, -1):
+        term = c.isel({degree_dim: known[degree]}, drop=True) if degree in known else None
+        if out is None:
+            out = term + 0 * x
+        else:
+            out = out * x if term is None else out * x + term
+    return out.rename(x.name)
+
+
+def cross(a: object, b: object, *, dim: str) -> XTensor:
+    """Return the cross product of vectors of 3 (or 2) along a dim, which is the last of the result."""
+    x, y = xtensor_join.aligned([as_xtensor(a), as_xtensor(b)])
+    parts = []
+    for v in (x, y):
+        size = v.sizes[dim] if dim in v.dims else v.get_axis_num(dim)
+        if size not in (2, 3):
+            raise DimError(f"cross needs 2 or 3 elements along {dim!r}, got {size}.")
+        own = v.drop_vars([dim], errors="ignore")
+        parts.append([own.isel({dim: i}) for i in range(size)])
+    (p, q) = parts
+    if len(p) == len(q) == 2:
+        return p[0] * q[1] - p[1] * q[0]
+    p, q = ([*v, 0.0] if len(v) == 2 else v for v in (p, q))
+    pairs = ((1, 2), (2, 0), (0, 1))
+    rows = [p[i] * q[j] - p[j] * q[i] for i, j in pairs]
+    out = xtensor_join.stack([as_xtensor(r) for r in rows], dim)
+    return out.transpose(..., dim)
+
+
+# -- extension ------------------------------------------------------------------------------------
+
+
+def apply_ufunc(
+    func: Callable, *args: object, input_core_dims=None, output_core_dims=((),),
+    exclude_dims: object = frozenset(), join: str = "exact", keep_attrs: bool | None = None,
+    kwargs: Mapping | None = None, vectorize: bool = False,
+):  # fmt: skip
+    """Return a function of lazy positional arrays applied by name.
+
+    func: gets each array with its core dims last and the others broadcast before them, and uses
+    `lazyarr` as its array library. input_core_dims, output_core_dims: the names of the core dims
+    of each argument and result. Results are XTensors, a tuple of them for several.
+    """
+    if vectorize:
+        raise ArgumentError(
+            "apply_ufunc: write func for arrays with leading axes, or transform it with "
+            "lazyarr.vectorize(func, dim=...)."
+        )
+    handles = [as_xtensor(a) if hasattr(a, "dims") else a for a in args]
+    core = input_core_dims or [()] * len(args)
+    if len(core) != len(args):
+        raise ArgumentError(f"input_core_dims has {len(core)} entries for {len(args)} arguments.")
+    keep = options.keep_attrs if keep_attrs is None else keep_attrs
+    return xtensor_join.apply_ufunc(
+        func, handles, core, output_core_dims, frozenset(exclude_dims), join, keep, kwargs or {}
+    )

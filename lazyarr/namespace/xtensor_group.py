@@ -12,7 +12,6 @@ import numpy as np
 
 from lazyarr.config import options
 from lazyarr.errors import ArgumentError, ConcretizationError, CoordError, DimError
-from lazyarr.graph.registry import op
 from lazyarr.namespace.xtensor_data import either, is_labelled
 from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.namespace.xtensor_join import concat, stack
@@ -272,9 +271,7 @@ class Grouping(Handle):
         """Return groups of values of a coordinate between edges (needs pandas)."""
         name, dim, values, attrs = self._group_values(group)
         how = {"right": right, "labels": labels, "precision": precision}
-        made = bin_grouper(
-            name, dim, values, bins, attrs, include_lowest=include_lowest, **how
-        )
+        made = bin_grouper(name, dim, values, bins, attrs, include_lowest=include_lowest, **how)
         return GroupBy(self, [made])
 
     def resample(self, indexer=None, *, closed=None, label=None, offset=None, origin="start_day",

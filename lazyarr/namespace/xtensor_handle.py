@@ -12,7 +12,7 @@ from lazyarr.graph.node import Variable, data
 from lazyarr.graph.traverse import leaves
 from lazyarr.namespace import xtensor_text
 from lazyarr.namespace.array import Array, concrete
-from lazyarr.namespace.xtensor_data import named_node
+from lazyarr.namespace.xtensor_data import named_node, to_xarray_coords
 from lazyarr.xtensor.coords import EMPTY, Coords, Index, make_coords
 from lazyarr.xtensor.naming import unnamed
 
@@ -124,14 +124,28 @@ class Handle:
         """Return the position of a dimension."""
         return self._v.type.axis(dim)
 
+    def get_index(self, key: str) -> Index:
+        """Return the labels of a dimension, its positions where it has none."""
+        size = self.shape[self.get_axis_num(key)]
+        found = self._coords.index(key)
+        if found is None and size is None:
+            raise ConcretizationError(f"the size of {key!r} is not known while recording.")
+        return Index(np.arange(size)) if found is None else found
+
+    @property
+    def xindexes(self) -> dict[str, Index]:
+        """The labels of each dimension that has some."""
+        return self.indexes
+
     # -- computing --------------------------------------------------------------------------------
 
     def to_xarray(self):
         """Compute, and return an xr.DataArray with the same dims, coords, name and attrs."""
         import xarray as xr
 
-        coords = {k: (c.dims, np.asarray(c.values), c.attrs) for k, c in self._coords.items()}
-        return xr.DataArray(self.values, coords, self.dims, self._name, self.attrs)
+        return xr.DataArray(
+            self.values, to_xarray_coords(self._coords), self.dims, self._name, self.attrs
+        )
 
     def compute(self):
         """Compute, and return an xr.DataArray, or an XTensor where xarray is not installed."""
@@ -140,6 +154,14 @@ class Handle:
             return out.to_xarray()
         except ImportError:
             return out
+
+    def to_numpy(self) -> np.ndarray:
+        """Return the computed elements."""
+        return self.values
+
+    def as_numpy(self):
+        """Return the same labels around the computed elements."""
+        return self._with_value(self.values)
 
     def _item(self, what: str) -> np.ndarray:
         if self.size != 1:

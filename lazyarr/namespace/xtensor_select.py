@@ -34,9 +34,7 @@ class Selecting(Handle):
             keys = {d: k for d, k in keys.items() if d in self.dims}
         return self._like(*xtensor_index.select(self._v, self._coords, keys, drop))
 
-    def sel(
-        self, indexers=None, method=None, tolerance=None, drop: bool = False, **kw
-    ) -> "Handle":
+    def sel(self, indexers=None, method=None, tolerance=None, drop: bool = False, **kw) -> "Handle":
         """Return the elements at labels along dims; slices include both ends.
 
         method: None for exact labels, or "nearest", "ffill", "bfill" (needs pandas). Raises

@@ -37,16 +37,16 @@ def content(array: np.ndarray) -> tuple:
 
 
 class Index:
-    """The labels of a dimension; with `names` each label is a tuple of one value per name."""
+    """The labels of a dimension; with `levels` each label is a tuple of one label of each."""
 
-    __slots__ = ("labels", "names", "key", "_places", "__weakref__")
+    __slots__ = ("labels", "levels", "key", "_places", "__weakref__")
 
-    def __new__(cls, labels: object, names: tuple = ()):
+    def __new__(cls, labels: object, levels: tuple = ()):
         """Return the interned index of one-dimensional labels."""
         array = np.asarray(getattr(labels, "values", labels))
         if array.ndim != 1:
             raise CoordError(f"labels of a dimension have one axis, got shape {array.shape}.")
-        key = (*content(array), names)
+        key = (*content(array), levels)
         found = _table.get(key)
         if found is None:
             with _lock:
@@ -54,12 +54,12 @@ class Index:
                 if found is None:
                     found = object.__new__(cls)
                     found.labels, found.key, found._places = _frozen(array), key, None
-                    found.names = names
+                    found.levels = levels
                     _table[key] = found
         return found
 
     def __reduce__(self):
-        return Index, (self.labels, self.names)
+        return Index, (self.labels, self.levels)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -102,6 +102,17 @@ class Index:
         if any(not isinstance(i, int) for i in flat):
             raise LabelError("a label that occurs more than once cannot be in a list of labels.")
         return np.array(flat, np.int64).reshape(wanted.shape)
+
+    def positions(self, wanted: np.ndarray, missing: bool = False) -> np.ndarray:
+        """Return every position of some labels; with `missing` unknown ones are passed over."""
+        found: list = []
+        for label in _elements(wanted):
+            try:
+                found.append(np.atleast_1d(np.arange(len(self))[self.find(label)]))
+            except LabelError:
+                if not missing:
+                    raise
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def find_slice(self, labels: slice) -> slice:
         """Return the positions between two labels, both included.
@@ -207,12 +218,17 @@ def same_values(a: np.ndarray, b: np.ndarray) -> bool:
 class Coord:
     """Values along dims; an index when it names the dim that it lies on."""
 
-    __slots__ = ("dims", "values", "index", "attrs")
+    __slots__ = ("dims", "values", "index", "attrs", "name")
 
     def __init__(
-        self, dims: tuple, values: object, index: Index | None = None, attrs: dict | None = None
+        self,
+        dims: tuple,
+        values: object = None,
+        index: Index | None = None,
+        attrs: dict | None = None,
+        name: str | None = None,
     ):
-        self.dims, self.index, self.attrs = dims, index, dict(attrs or {})
+        self.dims, self.index, self.attrs, self.name = dims, index, dict(attrs or {}), name
         self.values = index.labels if index is not None else values
 
     @classmethod
@@ -224,7 +240,7 @@ class Coord:
         return cls(dims, values if hasattr(values, "_v") else _frozen(values), None, attrs)
 
     def __reduce__(self):
-        return Coord, (self.dims, self.values, self.index, self.attrs)
+        return Coord, (self.dims, self.values, self.index, self.attrs, self.name)
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return np.array(self.values, dtype=dtype)
@@ -255,6 +271,11 @@ class Coord:
         held = self.values
         return self.dims, content(held) if isinstance(held, np.ndarray) else id(held)
 
+    @property
+    def dt(self) -> "Dates":
+        """Parts of dates: `coord.dt.month`."""
+        return Dates(self)
+
     def equals(self, other: "Coord") -> bool:
         """Tell whether dims and values are equal; lazy values are compared by identity."""
         if self is other or self.dims != other.dims:
@@ -265,6 +286,44 @@ class Coord:
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             return same_values(a, b)
         return a is b
+
+
+class Dates:
+    """Parts of the dates of a coordinate, each a coordinate of numbers (or of text)."""
+
+    __slots__ = ("coord",)
+
+    def __init__(self, coord: Coord):
+        if coord.values.dtype.kind not in "mM":
+            raise CoordError(f"dt needs dates, the coordinate holds {coord.values.dtype}.")
+        self.coord = coord
+
+    def __getattr__(self, name: str) -> Coord:
+        return date_part(self.coord, name)
+
+    def strftime(self, form: str) -> Coord:
+        """Return the dates as text."""
+        import pandas as pd
+
+        texts = pd.DatetimeIndex(self.coord.values.ravel()).strftime(form).to_numpy(object)
+        return Coord(self.coord.dims, texts.reshape(self.coord.shape), None, None, "strftime")
+
+
+def date_part(coord: Coord, name: str) -> Coord:
+    """Return a part of dates by pandas' name (year, month, dayofyear, season, ...)."""
+    import pandas as pd
+
+    dates = pd.DatetimeIndex(coord.values.ravel())
+    if name == "season":
+        found = np.array(["DJF", "MAM", "JJA", "SON"])[dates.month.to_numpy() % 12 // 3]
+    else:
+        found = getattr(dates, name, None)
+        if found is None or callable(found):
+            known = [n for n in dir(dates) if not n.startswith("_")]
+            raise LabelError(f"dates have no part {name!r}.{near_match(name, known)}")
+    values = np.asarray(found)
+    values = values.astype(np.int64) if values.dtype.kind in "iu" else values
+    return Coord(coord.dims, values.reshape(coord.shape), None, None, name)
 
 
 class Coords(Mapping):
@@ -364,8 +423,8 @@ class Coords(Mapping):
             elif all(k is not None for k in used.values()) and isinstance(c.values, np.ndarray):
                 dims, values = take_values(c.dims, c.values, used)
                 out[name] = Coord.of(name, dims, values, c.attrs)
-                if c.index is not None and c.index.names and out[name].index is not None:
-                    out[name] = Coord(dims, None, Index(values, c.index.names), c.attrs)
+                if c.index is not None and c.index.levels and out[name].index is not None:
+                    out[name] = Coord(dims, None, Index(values, c.index.levels), c.attrs)
         return Coords(out)
 
 

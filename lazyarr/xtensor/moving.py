@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lazyarr.errors import DimError
-from lazyarr.graph import dtypes
+from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable
-from lazyarr.graph.ops.indexing import slice_axis
+from lazyarr.graph.ops.indexing import gather, slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.xtensor.kinds import agree, joined_sizes
 from lazyarr.xtensor.naming import unnamed
@@ -98,6 +98,39 @@ def shift(x: Variable, dim: str, n: int, fill: object) -> Variable:
     gap = op.with_dims(op.full(shape, fill, dtype=x.type.dtype), x.type.dims)
     kept = slice_axis(x, axis, 0 if n > 0 else count, size - count)
     return op.concat([gap, kept] if n > 0 else [kept, gap], axis=axis)
+
+
+def roll(x: Variable, dim: str, n: int) -> Variable:
+    """Record x moved by n positions along a dim, what leaves one end entering at the other."""
+    axis, size = x.type.axis(dim), x.type.sizes[dim]
+    if isinstance(size, int):
+        n = n % size if size else 0
+        if not n:
+            return x
+        parts = [slice_axis(x, axis, size - n, n), slice_axis(x, axis, 0, size - n)]
+        return op.concat(parts, axis=axis)
+    places = op.remainder(op.subtract(op.arange(size), n), size)
+    return op.with_dims(gather(unnamed(x), places, axis), x.type.dims)
+
+
+def flatten_dims(x: Variable, dims: tuple, new: str) -> Variable:
+    """Record x with several dims, in the given order, as one dim at the end."""
+    for d in dims:
+        x.type.axis(d)
+    rest = tuple(d for d in x.type.dims if d not in dims)
+    moved = transpose(x, (*rest, *dims))
+    total = shapes.product(moved.shape[len(rest) :])
+    flat = op.reshape(unnamed(moved), (*moved.shape[: len(rest)], total))
+    return op.with_dims(flat, (*rest, new))
+
+
+def split_dim(x: Variable, dim: str, sizes: Mapping[str, object]) -> Variable:
+    """Record x with a dim as several, in C order, at the end."""
+    x.type.axis(dim)
+    rest = tuple(d for d in x.type.dims if d != dim)
+    moved = transpose(x, (*rest, dim))
+    wide = op.reshape(unnamed(moved), (*moved.shape[:-1], *sizes.values()))
+    return op.with_dims(wide, (*rest, *sizes))
 
 
 def diff(x: Variable, dim: str, n: int) -> Variable:

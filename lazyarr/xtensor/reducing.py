@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lazyarr.graph.node import Variable
+from lazyarr.graph import shapes
+from lazyarr.graph.node import Variable, data
 from lazyarr.graph.registry import op
+from lazyarr.xtensor.naming import unnamed
 
 
 def isnull(x: Variable) -> Variable:
@@ -100,6 +102,8 @@ def reduce(
     `min_count`: NaN where fewer elements than that are there. `ddof`: what a variance takes off the
     number of elements.
     """
+    if name == "median":
+        return _median(x, axis, skipna or x.type.dtype.kind not in "fc")
     skips = skipna and x.type.dtype.kind in "fc" and name in SKIPPING
     if skips:
         out = SKIPPING[name](x, axis, **({} if ddof is None else {"ddof": ddof}))
@@ -110,6 +114,50 @@ def reduce(
     if min_count is None or not skips:
         return out
     return op.where(op.greater_equal(count(x, axis), min_count), out, np.nan)
+
+
+# -- order statistics -----------------------------------------------------------------------------
+
+METHODS: dict[str, Callable] = {
+    "linear": lambda low, high, part: op.add(low, op.multiply(op.subtract(high, low), part)),
+    "lower": lambda low, high, part: low,
+    "higher": lambda low, high, part: high,
+    "midpoint": lambda low, high, part: op.where(
+        op.equal(part, 0), low, op.divide(op.add(low, high), 2)
+    ),
+    "nearest": lambda low, high, part: op.where(op.less_equal(part, 0.5), low, high),
+}
+
+
+def quantile(x: Variable, axis: tuple, q: np.ndarray, skipna: bool, method: str) -> Variable:
+    """Record the elements at fractions q of the order over axes; the dims of q come first.
+
+    The answer is NaN where a NaN is among the elements, with `skipna` where nothing else is.
+    """
+    x = _floating(x)
+    kept = [d for i, d in enumerate(x.type.dims) if i not in axis]
+    order = [x.type.dims.index(d) for d in kept] + list(axis)
+    flat = op.permute_dims(unnamed(x), tuple(order))
+    flat = op.reshape(flat, (*flat.shape[: len(kept)], shapes.product(x.shape[i] for i in axis)))
+    ordered, last = op.sort(flat, axis=len(kept)), len(kept)
+    missing = op.isnan(ordered)
+    there = op.sum(op.astype(op.logical_not(missing), np.float64), axis=last, keepdims=True)
+    place = op.multiply(op.maximum(op.subtract(there, 1), 0), data(q.reshape(-1)))
+    low = op.floor(place)
+    ends = [op.astype(p, np.int64) for p in (low, op.ceil(place))]
+    below, above = (op.take_along_axis(ordered, p, axis=last) for p in ends)
+    part = op.astype(op.subtract(place, low), x.type.dtype)
+    found = op.where(op.equal(below, above), below, METHODS[method](below, above, part))
+    if not skipna:
+        found = op.where(op.any(missing, axis=last, keepdims=True), np.nan, found)
+    out = op.permute_dims(found, (last, *range(last)))
+    if not q.ndim:
+        return op.with_dims(op.squeeze(out, 0), tuple(kept))
+    return op.with_dims(out, ("quantile", *kept))
+
+
+def _median(x: Variable, axis: tuple, skipna: bool) -> Variable:
+    return quantile(x, axis, np.array(0.5), skipna, "midpoint")
 
 
 def _floating(x: Variable) -> Variable:

@@ -1,0 +1,79 @@
+"""Labels of several dims as one: what `stack` and `unstack` do to coordinates.
+
+The index of a stacked dim holds tuples, and keeps the labels of each level in their order.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from lazyarr.xtensor.coords import Coord, Coords, Index
+
+
+def _tuples(columns: list[np.ndarray]) -> np.ndarray:
+    out = np.empty(len(columns[0]), object)
+    out[:] = list(zip(*(c.tolist() for c in columns), strict=True))
+    return out
+
+
+def stack_coords(coords: Coords, sizes: Mapping[str, int], new: str, makes_index: bool) -> Coords:
+    """Return coordinates whose dims in `sizes` have become one, laid out in C order."""
+    out: dict[str, Coord] = {}
+    shape = tuple(sizes.values())
+    mesh = dict(zip(sizes, np.indices(shape).reshape(len(shape), -1), strict=True))
+    for name, c in coords.items():
+        used = [d for d in c.dims if d in sizes]
+        if not used:
+            out[name] = c
+        elif isinstance(c.values, np.ndarray) and not (name in sizes and makes_index):
+            first = np.moveaxis(c.values, [c.dims.index(d) for d in used], range(len(used)))
+            flat = first[tuple(mesh[d] for d in used)]
+            rest = tuple(d for d in c.dims if d not in sizes)
+            out[name] = Coord((*rest, new), np.moveaxis(flat, 0, -1), None, c.attrs)
+    if makes_index:
+        levels = {d: coords.index(d) or Index(np.arange(n)) for d, n in sizes.items()}
+        out.update(level_coords(new, levels, {d: mesh[d] for d in sizes}, coords))
+    return Coords(out)
+
+
+def level_coords(
+    dim: str, levels: Mapping[str, Index], codes: Mapping[str, np.ndarray], source: Coords
+) -> dict[str, Coord]:
+    """Return the index of a stacked dim and a coordinate for each of its levels."""
+    columns = {name: level.labels[codes[name]] for name, level in levels.items()}
+    out = {dim: Coord((dim,), None, Index(_tuples(list(columns.values())), tuple(levels.items())))}
+    for name, values in columns.items():
+        attrs = source[name].attrs if name in source else {}
+        out[name] = Coord((dim,), values, None, attrs)
+    return out
+
+
+def stacked_places(index: Index) -> np.ndarray:
+    """Return where each label of a stacked index stands among all combinations of its levels."""
+    places = np.zeros(len(index), np.int64)
+    for k, (_, level) in enumerate(index.levels):
+        known = level.places()
+        column = [label[k] for label in index.labels.tolist()]
+        places = places * len(level) + np.array([known[v][0] for v in column], np.int64)
+    return places
+
+
+def unstack_coords(
+    coords: Coords, dim: str, levels: Mapping[str, Index], places: np.ndarray
+) -> Coords:
+    """Return coordinates whose stacked dim has become its levels again."""
+    out: dict[str, Coord] = {}
+    shape = tuple(len(level) for level in levels.values())
+    for name, c in coords.items():
+        if dim not in c.dims:
+            out[name] = c
+        elif name != dim and name not in levels and len(places) == math.prod(shape):
+            axis = c.dims.index(dim)
+            flat = np.moveaxis(c.values, axis, -1)[..., np.argsort(places, kind="stable")]
+            rest = tuple(d for d in c.dims if d != dim)
+            values = flat.reshape(*flat.shape[:-1], *shape)
+            out[name] = Coord((*rest, *levels), values, None, c.attrs)
+    for name, level in levels.items():
+        out[name] = Coord((name,), None, level, coords[name].attrs if name in coords else {})
+    return Coords(out)
