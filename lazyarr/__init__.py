@@ -44,13 +44,16 @@ _HOME = {
     "lazyarr.backends.implicit": ("explain_forces", "no_implicit_eval"),
     "lazyarr.backends.stats": ("stats",),
     "lazyarr.namespace.array": ("Array",),
+    "lazyarr.namespace.compiled": ("function",),
     "lazyarr.namespace.control": (
         "associative_scan", "fori_loop", "lagged", "map", "scan", "while_loop",
+        "window",
     ),
     "lazyarr.namespace.control_branch": ("cond", "switch"),
     "lazyarr.namespace.derivatives": ("grad", "jvp", "stop_gradient", "value_and_grad", "vjp"),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
-    "lazyarr.namespace.transforms": ("compute", "function", "jit", "symbol"),
+    "lazyarr.namespace.state": ("shared",),
+    "lazyarr.namespace.transforms": ("compute", "jit", "symbol"),
     "lazyarr.namespace.vectorize": ("hessian", "hvp", "jacobian", "vectorize"),
     "lazyarr.namespace.xtensor": ("XTensor", "from_xarray"),
 }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lazyarr.autodiff.reverse import Context, _same_sizes, carries_derivative, pullback, varied
 from lazyarr.errors import GradientError
-from lazyarr.graph.node import Variable, symbol
+from lazyarr.graph.node import Variable
 from lazyarr.graph.op import NoGradient
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph, inline, toposort
@@ -63,7 +63,7 @@ def _tangent(node: Variable, tangents: list) -> object:
     if rule == "pick":
         return tangents[0][node.params["index"]]
     if callable(rule) and node.op.kind == "control":
-        return rule(ForwardContext, tangents, node, *node.inputs, **node.params)
+        return rule(ForwardContext(), tangents, node, *node.inputs, **node.params)
     if callable(rule):
         return rule(tangents, node, *node.inputs, **node.params)
     if isinstance(rule, str):
@@ -129,12 +129,15 @@ def _through_expansion(node: Variable, tangents: list) -> object:
 
 
 def _double_pullback(node: Variable, tangents: list) -> object:
-    """The vjp is linear in its cotangent; its own vjp, asked with tangents, is the jvp."""
+    """The vjp is linear in its cotangent; its own vjp, asked with tangents, is the jvp.
+
+    It is asked at zero: a loop in it keeps its carries, so the result may mention the cotangent.
+    """
     several = isinstance(node.type, TupleType)
     types = node.type.types if several else (node.type,)
-    probes = [symbol(t) for t in types]
+    probes = [op.zeros(t.shape, dtype=t.dtype) for t in types]
     if several:
-        back = node.op.vjp(Context, lambda i: probes[i], node, *node.inputs, **node.params)
+        back = node.op.vjp(Context(), lambda i: probes[i], node, *node.inputs, **node.params)
     elif node.op.vjp is None:
         raise GradientError(f"{node.op.name} declares no derivative; give its Op a vjp.")
     else:

@@ -173,9 +173,9 @@ def _through_expansion(node: Variable, g: Variable) -> list:
     if node.op.expand is None:
         raise GradientError(f"{node.op.name} declares no derivative; give its Op a vjp.")
     inside = node.op.expand(*node.inputs, **node.params)
-    wrt = [x for x in node.inputs if x.__class__ is Variable]
-    found = iter(pullback([inside], wrt, [g], stop=True))
-    return [next(found) if x.__class__ is Variable else None for x in node.inputs]
+    wrt = list(dict.fromkeys(x for x in node.inputs if x.__class__ is Variable))
+    found = dict(zip(wrt, pullback([inside], wrt, [g], stop=True), strict=True))
+    return [found.pop(x, None) for x in node.inputs]  # a repeated operand gets all of it once
 
 
 def _fitted(g: Variable, x: Variable) -> Variable:

@@ -8,7 +8,7 @@ rerun the interpreter, which raises the same error everywhere.
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from lazyarr.graph import shapes
 from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
 from lazyarr.graph.node import UNSET, Variable
 from lazyarr.graph.traverse import Graph, substitute
+from lazyarr.graph.types import TupleType
 from lazyarr.passes import pipeline
 from lazyarr.xtensor.lower import lower_named, size_checks
 
@@ -56,6 +57,13 @@ class Variant:
     outputs: list[int]
     seconds: float = 0.0
     report: str = ""
+
+    def __getstate__(self) -> dict:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         """Let a program of one step keep its constants, where it can."""
@@ -96,7 +104,12 @@ class Variant:
 
 def _run_reference(step: Step, values: Sequence) -> object:
     node = step.node
-    env = shapes.bind((v.type.shape for v in step.graph.inputs), (np.shape(v) for v in values))
+    pairs = [
+        (v.type.shape, np.shape(value))
+        for v, value in zip(step.graph.inputs, values, strict=True)
+        if not isinstance(v.type, TupleType)
+    ]
+    env = shapes.bind((s for s, _ in pairs), (given for _, given in pairs))
     by_node = dict(zip(step.graph.inputs, values, strict=True))
     args = [
         by_node[x] if x.__class__ is Variable else shapes.evaluate(x, env) for x in node.inputs
@@ -129,6 +142,13 @@ class Program:
         self.variants: dict[tuple, Variant] = {}
         self.lock = threading.Lock()
         self.variant(((), ()))
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "backend": self.backend.name, "lock": None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.backend, self.lock = base.get_backend(state["backend"]), threading.Lock()
 
     def __call__(self, arrays: Sequence) -> list[np.ndarray]:
         """Return the outputs for concrete inputs of the right dtypes and ranks."""

@@ -23,15 +23,23 @@ class Equation:
     left: object
     right: object
     message: str
-    node: Variable
+    node: Variable | None
     error: type = ShapeError
+    place: str = ""
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "node": None, "place": self.where_made()}
+
+    def where_made(self) -> str:
+        """Return the place in the user's code that needs the equation."""
+        return self.place or (self.node.where_made() if self.node is not None else "")
 
     def verify(self, env: Mapping[Atom, int]) -> None:
         """Raise when the equation does not hold."""
         a, b = shapes.evaluate(self.left, env), shapes.evaluate(self.right, env)
         bad = a == 0 if self.right is None else a != b
         if bad:
-            place = self.node.where_made()
+            place = self.where_made()
             raise self.error(
                 self.message.format(a=a, b=b) + (f"; made at {place}." if place else ".")
             )

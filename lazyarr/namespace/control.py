@@ -8,6 +8,8 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.ops.control import COUNT, picks
 from lazyarr.graph.ops.control_reverse import UNBOUNDED
+from lazyarr.graph.ops._declare import axis_of
+from lazyarr.graph.ops.indexing import slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import Graph
@@ -295,3 +297,21 @@ def lagged(f: Callable, lags: Sequence[int] = (1,)) -> Callable:
         return (y, *window[: depth - 1]), y
 
     return body
+
+
+def window(x: object, start: object, length: object, *, axis: int = 0):
+    """Return a run of elements along an axis from a computed start, clamped to lie inside.
+
+    >>> import lazyarr as xp
+    >>> x = xp.asarray([0.0, 1.0, 2.0, 3.0])
+    >>> xp.window(x, xp.asarray(2), 2).compute()
+    array([2., 3.])
+    """
+    node = node_of(as_handle(x))
+    axis = axis_of(node, axis)
+    size = node.shape[axis]
+    if isinstance(size, int) and isinstance(length, int) and length > size:
+        raise ShapeError(f"a window of {length} elements does not fit an axis of {size}.")
+    last = size - length
+    first = op.minimum(op.maximum(scalar_count(start), 0), last)
+    return Array(slice_axis(node, axis, first, length))

@@ -54,15 +54,16 @@ class CBackend:
         vector = frozenset() if precise else compiler.find_compiler().vector
         planned = plan(graph)
         source = to_c(planned, vector=vector)
-        library = compiler.load(source.text, compiler.PRECISE if precise else ())
-        return CExecutable(planned, source, library, [v.name or "" for v in graph.inputs])
+        return CExecutable(planned, source, precise, [v.name or "" for v in graph.inputs])
 
 
 class CExecutable:
     """A loaded program. Safe to call from many threads; never writes or returns its inputs."""
 
-    def __init__(self, plan: Plan, source: CSource, library: ctypes.CDLL, names: Iterable[str]):
+    def __init__(self, plan: Plan, source: CSource, precise: bool, names: Sequence[str]):
         self.plan, self.source = plan, source.text
+        self._made_of = plan, source, precise, names
+        library = compiler.load(source.text, compiler.PRECISE if precise else ())
         self.interface = interface_of(plan, tuple(names))
         table = pointers(plan.externals)
         self.pointers = Pointers(
@@ -71,6 +72,10 @@ class CExecutable:
             table=ctypes.addressof(table),
             keep=(library, table),
         )
+
+    def __reduce__(self) -> tuple:
+        """Pickle the plan and its text: loading compiles the text, or finds it in the cache."""
+        return CExecutable, self._made_of
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
         """Return the outputs and 0, or nothing and the code of the check that failed."""

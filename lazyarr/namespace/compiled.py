@@ -1,0 +1,275 @@
+"""`function`: expressions of symbols, compiled into a callable on arrays.
+
+Inputs and outputs are pytrees. Values come in as NumPy arrays, numbers, or, for named inputs, as
+`xr.DataArray`s and XTensors; results are fresh NumPy arrays, and `xr.DataArray`s for named outputs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from lazyarr.backends.driver import Program
+from lazyarr.backends.implicit import compute_nodes
+from lazyarr.errors import ArgumentError, GraphError, near_match
+from lazyarr.graph import shapes
+from lazyarr.graph.node import Variable
+from lazyarr.graph.node import symbol as make_symbol
+from lazyarr.graph.traverse import Graph, substitute
+from lazyarr.namespace.array import Array, unwrap
+from lazyarr.namespace.functions import asarray
+from lazyarr.namespace.state import Cell, Shared, cells_below
+from lazyarr.namespace.tree import flatten, unflatten
+from lazyarr.namespace.xtensor import XTensor
+
+
+class Input:
+    """One array argument of a compiled function."""
+
+    def __init__(self, handle: object, label: str):
+        node = unwrap(handle)
+        if node.__class__ is not Variable or not node.is_symbol:
+            raise GraphError(
+                f"input {label} is not a symbol but {handle!r}; make inputs with `symbol`."
+            )
+        self.node, self.type, self.label = node, node.type, node.name or label
+        self.dtype, self.ndim = node.type.dtype, node.type.ndim
+        self.plain = not node.type.named
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "node": None}
+
+    def _fits(self, shape: tuple) -> bool:
+        """Tell whether a shape has the rank and the known sizes of this input."""
+        sizes = self.type.shape
+        return len(shape) == self.ndim and all(
+            isinstance(s, shapes.Size) or s == n for s, n in zip(sizes, shape, strict=True)
+        )
+
+    def convert(self, value: object) -> np.ndarray:
+        """Return a value as an array of this input's type, or raise an error that names it."""
+        if self.plain and value.__class__ is np.ndarray and value.dtype is self.dtype:
+            if value.shape == self.type.shape or self._fits(value.shape):
+                return value
+        inner = getattr(value, "_v", None)
+        if inner is not None:
+            if isinstance(value, Array):
+                value = compute_nodes([inner])[0]
+            elif self.plain:
+                raise ArgumentError(
+                    f"input {self.label!r} is positional, got an XTensor; pass x.data."
+                )
+        try:
+            return self.type.filter(value)
+        except Exception as error:
+            raise type(error)(f"input {self.label!r}: {error}") from None
+
+
+class Function:
+    """A compiled function; `explain()`, `fallbacks()` and `source` show what it became.
+
+    It can be pickled, and loads without lowering again.
+    """
+
+    def __init__(
+        self, inputs: object, outputs: object, backend: str | None, givens: Sequence, updates: Sequence
+    ):
+        top = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+        flat, self.in_tree = flatten(top)
+        self.names = [getattr(unwrap(h), "name", None) if is_leaf(h) else None for h in top]
+        self.inputs = [Input(h, str(i)) for i, h in enumerate(flat)]
+        results, self.out_tree = flatten(outputs)
+        targets, changed = _state_changes(updates)
+        nodes = [output_node(h) for h in (*results, *changed)]
+        if givens:
+            nodes = substitute(nodes, {unwrap(a): unwrap(b) for a, b in givens})
+        self.cells = cells_below(nodes, [i.node for i in self.inputs])
+        graph = Graph([*(i.node for i in self.inputs), *self.cells], nodes)
+        check_inputs(graph)
+        self.program = Program(graph, backend or "auto")
+        self.cells = list(self.cells.values())
+        self.targets = targets
+        self.templates = [_template(h) for h in results]
+        self.flat = all(is_leaf(h) for h in top)
+        self.single = self.out_tree.kind is None and self.templates[0] is None
+        self.fast = self._launcher()
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "fast": None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.fast = self._launcher()
+
+    def _launcher(self) -> Callable | None:
+        """The shortest way to call, for flat positional inputs and unnamed flat outputs."""
+        plain = self.flat and all(i.plain for i in self.inputs)
+        if not plain or any(t is not None for t in self.templates) or self.cells or self.targets:
+            return None
+        flat = all(c.kind is None for c in self.out_tree.children)
+        if self.out_tree.kind in (list, tuple) and flat:
+            return self.program.launcher(self.out_tree.kind.__name__, self._call)
+        return self.program.launcher("single", self._call) if self.single else None
+
+    def __call__(self, *args: object, **kwargs: object):
+        """Compute the outputs for values of the inputs, given in order or by name."""
+        if self.fast is None or kwargs:
+            return self._call(*args, **kwargs)
+        return self.fast(*args)
+
+    def _call(self, *args: object, **kwargs: object):
+        """The call that takes everything: names, pytrees, other dtypes and layouts."""
+        if kwargs or len(args) != len(self.names):
+            args = self._bind(args, kwargs)
+        if not self.flat:
+            args = self._flatten(args)
+        given = [i.convert(a) for i, a in zip(self.inputs, args, strict=True)]
+        out = self.program([*given, *(c.value for c in self.cells)])
+        if self.targets:
+            n = len(self.templates)
+            for cell, value in zip(self.targets, out[n:], strict=True):
+                cell.replace(value)
+            out = out[:n]
+        if self.single:
+            return out[0]
+        return unflatten(
+            self.out_tree,
+            [a if t is None else labelled(a, t) for a, t in zip(out, self.templates, strict=True)],
+        )
+
+    def _bind(self, args: Sequence, kwargs: dict) -> list:
+        """Return arguments in order, from positional ones and those given by name."""
+        names = self.names
+        bound = list(args)
+        for name in names[len(args) :]:
+            if name not in kwargs:
+                raise ArgumentError(f"missing input {name!r}; the inputs are {names}.")
+            bound.append(kwargs.pop(name))
+        if kwargs or len(args) > len(names):
+            extra = next(iter(kwargs), f"number {len(args)}")
+            hint = near_match(str(extra), [n for n in names if n])
+            raise ArgumentError(f"unexpected input {extra!r}; the inputs are {names}.{hint}")
+        return bound
+
+    def _flatten(self, args: Sequence) -> list:
+        found: list = []
+        for i, (value, tree) in enumerate(zip(args, self.in_tree.children, strict=True)):
+            found.extend(_matching(value, tree, f"argument {i}"))
+        return found
+
+    def explain(self) -> str:
+        """Return what the function became: passes, steps, kernels, buffers, fallbacks."""
+        return self.program.explain()
+
+    def fallbacks(self) -> list[str]:
+        """Return the operations that run by their NumPy reference on this backend."""
+        return self.program.fallbacks()
+
+    @property
+    def source(self) -> str:
+        """The generated code."""
+        return self.program.source
+
+
+def is_leaf(h: object) -> bool:
+    return isinstance(h, Array | XTensor)
+
+
+def _matching(value: object, tree, path: str) -> list:
+    """Return the leaves of an argument that must have the structure of its input."""
+    if tree.kind is None:
+        return [value]
+    if tree.kind == "none":
+        return []
+    if tree.kind is dict:
+        if not isinstance(value, Mapping) or set(value) != set(tree.keys):
+            have = sorted(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
+            raise ArgumentError(f"{path}: expected a dict of {list(tree.keys)}, got {have}.")
+        children = [value[k] for k in tree.keys]
+    elif tree.keys:
+        children = [getattr(value, k) for k in tree.keys]
+    else:
+        children = list(value)  # type: ignore[call-overload]
+        if len(children) != len(tree.children):
+            raise ArgumentError(
+                f"{path}: expected {len(tree.children)} entries, got {len(children)}."
+            )
+    keys = tree.keys or range(len(children))
+    return [
+        leaf
+        for k, v, c in zip(keys, children, tree.children, strict=True)
+        for leaf in _matching(v, c, f"{path}[{k!r}]")
+    ]
+
+
+def _template(handle: object) -> XTensor | None:
+    """Return the labels of a named result, without its expression; None for an unnamed one."""
+    if not isinstance(handle, XTensor):
+        return None
+    return XTensor._of(make_symbol(handle._v.type), handle.coords, handle.name, handle.attrs)
+
+
+def _state_changes(updates: Sequence) -> tuple[list[Cell], list]:
+    """Return the cells that updates write and the expressions of their new values."""
+    targets, changed = [], []
+    for target, value in updates:
+        if not isinstance(target, Shared):
+            raise GraphError(f"updates are pairs (shared, expression); {target!r} is not shared.")
+        new = output_node(value)
+        if new.type is not target._v.type:
+            raise GraphError(
+                f"the update of {target._v.name or 'a shared array'} has type {new.type}, the state "
+                f"has {target._v.type}; cast or reshape it."
+            )
+        targets.append(target.cell)
+        changed.append(value)
+    if len({id(c) for c in targets}) != len(targets):
+        raise GraphError("a shared array is updated twice.")
+    return targets, changed
+
+
+def output_node(handle: object) -> Variable:
+    node = unwrap(handle)
+    return node if node.__class__ is Variable else asarray(handle)._v
+
+
+def check_inputs(graph: Graph) -> None:
+    missing = graph.missing()
+    if missing:
+        names = ", ".join(
+            f"{v.name or v.type!r} (made at {v.where_made()})" for v in missing[:5]
+        )
+        raise GraphError(f"the outputs also depend on {names}; add it to the inputs.")
+    if len(set(graph.inputs)) != len(graph.inputs):
+        raise GraphError("an input is given twice.")
+
+
+def labelled(value: np.ndarray, handle: XTensor) -> object:
+    """Return a named result as `xr.DataArray`, or as an XTensor where xarray is not installed."""
+    out = handle._with_value(value)
+    try:
+        return out.to_xarray()
+    except ImportError:
+        return out
+
+
+def function(
+    inputs: object,
+    outputs: object,
+    *,
+    updates: Sequence = (),
+    givens: Sequence = (),
+    backend: str | None = None,
+):
+    """Compile outputs as a function of inputs.
+
+    inputs: a symbol, or a list of symbols and pytrees of symbols; outputs: a pytree of expressions;
+    updates: pairs (shared, new value), written after each call; givens: pairs (node, replacement);
+    backend: "c", "numba", "jax", "torch", "interpret" or "auto".
+    Raises GraphError for a missing input, BackendError for a backend that is not there.
+
+    >>> x = symbol("x", shape=(None,))
+    >>> f = function([x], {"double": x * 2}, backend="interpret")
+    >>> f(np.array([1.0, 2.0]))
+    {'double': array([2., 4.])}
+    """
+    return Function(inputs, outputs, backend, givens, updates)
