@@ -6,12 +6,24 @@ be seen to run by its reference there: when it is mended the row has to go.
 
 HOLES: dict[tuple[str, str], str] = {}
 
-_SORTING = "no sorting in generated code yet"
+# Ops that only their reference computes so far, on every compiled backend.
+_UNCOMPILED = {
+    "no sorting in generated code yet": ("sort", "argsort", "search_sorted"),
+    "no decompositions in generated code yet": (
+        *("inv", "solve_system", "det", "cofactor", "slogdet", "eigh", "eig", "svd", "qr"),
+        *("pinv", "matrix_rank"),
+    ),
+    "no Fourier transforms in generated code yet": ("fourier", "fourier_half", "fourier_real"),
+}
 REFERENCE: dict[tuple[str, str], str] = {
-    (backend, op): _SORTING
+    (backend, op): reason
+    for reason, ops in _UNCOMPILED.items()
+    for op in ops
     for backend in ("c", "numba", "jax", "torch")
-    for op in ("sort", "argsort", "search_sorted")
 }
 
 # Dtypes for which a framework has no kernels in most ops: there the reference may run.
-WITHOUT_KERNELS = {("torch", "uint16"), ("torch", "uint64")}
+WITHOUT_KERNELS = {
+    *(("torch", dtype) for dtype in ("uint16", "uint64")),
+    *((loop, dtype) for loop in ("c", "numba") for dtype in ("complex64", "complex128")),
+}

@@ -26,7 +26,9 @@ from lazyarr.graph.types import TensorType, TupleType
 from tests.strategies.recipes import (  # noqa: F401  (each declares its recipes)
     control,
     creation,
+    decompositions,
     elementwise,
+    fourier,
     indexing,
     linalg,
     movement,
@@ -94,7 +96,7 @@ SHAPES = {
 }
 PAIRS = [("float64", "float32"), ("int32", "float32"), ("uint8", "int64"), ("int64", "float64"),
          ("uint8", "int32")]  # fmt: skip
-SMOOTH = [(-1.7, -0.6, 0.4, 1.3), (0.15, 0.35, 0.65, 0.85), (1.2, 1.5, 1.9, 2.6)]
+SMOOTH = [(-1.7, -0.6, 0.4, 1.3), (0.15, 0.35, 0.65, 0.85), (1.2, 1.4, 1.9, 2.7)]
 
 
 def _operand_dtypes(op: Op, dtype: np.dtype, n: int) -> list[np.dtype]:
@@ -253,9 +255,14 @@ def from_recipe(op: Op) -> Iterator[Sample]:
 
 
 def guessed(op: Op) -> Iterator[Sample]:
-    """An op that no recipe knows: square matrices for its operands, no parameters."""
+    """An op that no recipe knows: square matrices for its operands, if it takes them."""
     arrays = tuple(draw((3, 3), shift=i) for i in range(max(arity(op), 1)))
-    yield Sample(op.name, "square matrices", arrays, op, smooth=True)
+    sample = Sample(op.name, "square matrices", arrays, op, smooth=True)
+    try:
+        sample.record(sample.symbols())
+    except Exception:
+        return
+    yield sample
 
 
 SAMPLES: dict[str, Callable[[Op], Iterator[Sample]]] = {

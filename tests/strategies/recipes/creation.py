@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lazyarr.graph.registry import op
-from tests.strategies.recipes.declare import Row, recipe
+from tests.strategies.recipes.declare import FLOATS, Row, recipe
 from tests.strategies.values import draw
 
 
@@ -20,7 +20,7 @@ def _full(name: str, d: np.dtype) -> Iterator[Row]:
               lambda x, v: op.full((x.shape[1], 2, x.shape[0]), v))  # fmt: skip
 
 
-@recipe("zeros", "ones")
+@recipe("zeros", "ones", "empty")
 def _filled(name: str, d: np.dtype) -> Iterator[Row]:
     for shape in ((2, 3), (), (0, 2)):
         yield Row(f"{shape}", [], lambda s=shape: getattr(op, name)(s, dtype=d))
@@ -35,7 +35,7 @@ def _full_like(name: str, d: np.dtype) -> Iterator[Row]:
     yield Row("cast", [draw((3,), d)], lambda x: op.full_like(x, 1, dtype="float32"), smooth=False)
 
 
-@recipe("zeros_like", "ones_like")
+@recipe("zeros_like", "ones_like", "empty_like")
 def _like(name: str, d: np.dtype) -> Iterator[Row]:
     yield Row("same", [draw((2, 3), d)], getattr(op, name), smooth=False)
     yield Row("cast", [draw((0, 3), d)],
@@ -64,3 +64,10 @@ def _size_value(name: str, d: np.dtype) -> Iterator[Row]:
     yield Row("of an axis", [draw((2, 3), d)], lambda x: op.size_value(x.shape[1]), smooth=False)
     yield Row("of a product", [draw((2, 3), d)],
               lambda x: op.size_value(x.shape[0] * x.shape[1] + 1), smooth=False)  # fmt: skip
+
+
+@recipe("linspace", dtypes=FLOATS)
+def _linspace(name: str, d: np.dtype) -> Iterator[Row]:
+    for args in ((0.0, 1.0, 5), (3, -2, 4), (1.0, 1.0, 1)):
+        yield Row(f"{args}", [], lambda args=args: op.linspace(*args, dtype=d))
+    yield Row("without the end", [], lambda: op.linspace(0, 1, 4, endpoint=False, dtype=d))
