@@ -31,6 +31,7 @@ from lazyarr.graph.types import TensorType
 
 SEGMENT = 400  # scalar operations in one function
 ON_STACK = 4096  # bytes of a static temporary that a function keeps on its stack
+STACK = 65536  # bytes of all of them in one function
 ROUNDS = 3  # of planning again with shared values stored
 
 EXTERNALS = {
@@ -303,11 +304,14 @@ def _allocate(functions: Sequence[Function], kept: dict) -> tuple[dict, dict, li
     sizes: list[object] = []
     free: dict[object, list[int]] = {}
     ends: dict[int, list[Buffer]] = {}
+    used: dict[int, int] = {}
     for b in sorted(life, key=lambda b: life[b][0]):
         first, last = life[b][0], life[b][-1]
         need = shapes.product(kept[b]) * b.dtype.itemsize
-        if first == last and isinstance(need, int) and need <= ON_STACK:
+        room = STACK - used.get(first, 0)
+        if first == last and isinstance(need, int) and need <= min(ON_STACK, room):
             local[b] = functions[first]
+            used[first] = used.get(first, 0) + max(64, need)
             continue
         for k in [k for k in ends if k < first]:
             for old in ends.pop(k):
