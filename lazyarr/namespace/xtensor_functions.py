@@ -127,7 +127,7 @@ def polyval(coord: object, coeffs: object, degree_dim: str = "degree") -> XTenso
 
 
 def cross(a: object, b: object, *, dim: str) -> XTensor:
-    """Return the cross product of vectors of 3 (or 2) along a dim, which is the last of the result."""
+    """Return the cross product of vectors of 3 (or 2) along a dim, the last of the result."""
     x, y = xtensor_join.aligned([as_xtensor(a), as_xtensor(b)])
     parts = []
     for v in (x, y):

@@ -1,4 +1,4 @@
-"""`groupby`, `groupby_bins` and `resample`: groups of positions known by the labels of a coordinate.
+"""`groupby`, `groupby_bins`, `resample`: groups of positions known by a coordinate's labels.
 
 Labels become group numbers while recording, so a group reduction is a scatter at constant places,
 and arithmetic with a group's value is a gather.
@@ -23,7 +23,7 @@ from lazyarr.xtensor.joining import positions_in, take_filled
 
 @dataclass(frozen=True)
 class Grouper:
-    """A partition of a dim: a number for each position (-1: in no group), a label for each group."""
+    """A partition of a dim: a number for each position (-1: no group), a label for each group."""
 
     name: str
     dim: str
@@ -239,12 +239,14 @@ _REDUCTIONS = {
 }
 for _name, _doc in _REDUCTIONS.items():
     setattr(GroupBy, _name, _reduction(_name, _doc))
+
+
+def _operator(f: Callable) -> Callable:
+    return lambda self, other: self._with(other, f)
+
+
 for _method in ("add", "sub", "mul", "truediv", "pow", "lt", "le", "gt", "ge", "eq", "ne"):
-
-    def _operate(self, other, f=getattr(operator, f"__{_method}__")):
-        return self._with(other, f)
-
-    setattr(GroupBy, f"__{_method}__", _operate)
+    setattr(GroupBy, f"__{_method}__", _operator(getattr(operator, _method)))
 
 
 class Grouping(Handle):

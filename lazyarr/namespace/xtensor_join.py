@@ -1,4 +1,4 @@
-"""Several XTensors in one: alignment of labels, concatenation, stacking, and what a result keeps."""
+"""Several XTensors in one: alignment of labels, concatenation, stacking, functions by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -140,7 +140,7 @@ class Reducing(Handle):
     def reduce(
         self, func: Callable, dim=None, *, axis=None, keep_attrs=None, keepdims=False, **kw
     ) -> "Handle":
-        """Return `func(array, axis=...)` over dims; func gets and returns a lazy positional array."""
+        """Return `func(array, axis=...)` over dims; func works on lazy positional arrays."""
         if axis is not None:
             dim = [self.dims[i] for i in np.atleast_1d(axis)]
         axes = self._axes(dim)

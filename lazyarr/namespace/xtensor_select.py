@@ -62,7 +62,7 @@ class Selecting(Handle):
     def __setitem__(self, key: object, value: object) -> None:
         self._v = self.at[key].set(value)._v
 
-    def _coordinate(self, name: str) -> "XTensor | Coord":
+    def _coordinate(self, name: str) -> "Handle | Coord":
         """A coordinate as an array where its dtype allows, or as it is."""
         c = self._coords[name]
         if isinstance(c.values, np.ndarray) and c.values.dtype.kind not in "biufc":

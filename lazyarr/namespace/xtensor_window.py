@@ -1,4 +1,4 @@
-"""`rolling`, `cumulative`, `coarsen` and `weighted`: reductions over windows, blocks, with weights."""
+"""`rolling`, `cumulative`, `coarsen`, `weighted`: reductions over windows, blocks, with weights."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ class Rolling:
         return out.isel(keys) if keys else out
 
     def _reduced(self, name: str, keep_attrs: object, **kw: object) -> Handle:
-        node, x = windows.as_float(self.x._v), self.x
+        node = windows.as_float(self.x._v)
         new = {d: f"_window_{d}" for d in self.sizes}
         for dim, n in self.sizes.items():
             node = windows.sliding(node, dim, n, new[dim], bool(self.center[dim]), np.nan)
@@ -141,7 +141,7 @@ class Coarsen:
         return x
 
     def construct(self, window_dim=None, *, keep_attrs=None, **kw: object) -> Handle:
-        """Return each block as rows of two dims: `x.coarsen(time=7).construct(time=("week", "day"))`."""
+        """Return each block along two dims, as in `construct(time=("week", "day"))`."""
         x = self._fitted()
         node, names = x._v, either(window_dim, kw, "construct")
         coords = x._coords

@@ -61,7 +61,7 @@ def added(x: Variable, groups: Groups, over: tuple = ()) -> Variable:
 
 
 def spread(y: Variable, groups: Groups) -> Variable:
-    """Record each group's value at each of its positions (the first group's where there is none)."""
+    """Record each group's value at each of its positions (the first's where there is none)."""
     axis = y.type.axis(groups.name)
     taken = gather(unnamed(y), data(np.maximum(groups.codes, 0)), axis)
     dims = tuple(groups.dim if d == groups.name else d for d in y.type.dims)
@@ -214,7 +214,7 @@ def segment_reduce(
     min_count: int | None = None,
     **kw: object,
 ) -> Variable:
-    """Record a reduction of each group, and over further dims; its dim takes the grouped one's place.
+    """Record a reduction of each group, and over further dims; the groups replace their dim.
 
     An empty group gives 0 for sums, 1 for products, NaN for the rest.
     """
