@@ -127,18 +127,24 @@ def _interpret(expression: Expression) -> list:
 def held_elsewhere(expression: Expression, asked: Sequence[Variable]) -> list[Variable]:
     """Return pending nodes that something outside the expression refers to: a live handle, a node."""
     uses: dict[Variable, int] = dict.fromkeys(expression.order, 0)
+    count = sys.getrefcount
+    x = None
     for v in expression.order:
         if v.value is UNSET:
-            for x in v.expr:
+            for x in v.expr[1:]:
                 if x.__class__ is Variable:
                     uses[x] += 1
+    x = None  # a loop variable must not count as a holder
     skip = set(asked)
-    found = []
-    for v in expression.order:
-        if v.value is UNSET and v not in skip and not isinstance(v.type, TupleType):
-            if sys.getrefcount(v) - uses[v] > _baseline and v.op.kind != "creation":
-                found.append(v)
-    return found
+    return [
+        v
+        for v in expression.order
+        if count(v) - uses[v] > _baseline
+        and v.value is UNSET
+        and v not in skip
+        and v.op.kind != "creation"
+        and not isinstance(v.type, TupleType)
+    ]
 
 
 def _measure_baseline() -> int:

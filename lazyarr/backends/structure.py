@@ -77,25 +77,45 @@ def baked(node: Variable, x: object) -> bool:
 
 def key_of(expression: Expression) -> tuple:
     """Return the structure of an expression; equal keys share one program."""
-    exact = expression.exact
+    if expression.exact:
+        return _exact_key(expression)
     number: dict[Variable, int] = {}
-    rows: list = [exact]
+    rows: list = []
+    i = 0
     for v in expression.order:
-        number[v] = len(number)
-        t = v.type
+        number[v] = i
+        i += 1
         if v.value is not UNSET:
-            rows.append(t if exact else t.structure)
+            rows.append(v.type.structure)
             continue
-        call, *operands = v.expr
-        row = [call, t] if exact else [call.structure, t.ones]
-        for x in operands:
+        expr = v.expr
+        call = expr[0]
+        row = [call._structure or call.structure, v.type.ones]
+        for x in expr[1:]:
             if x.__class__ is Variable:
                 row.append(number[x])
-            elif exact or baked(v, x):
+            elif call.op.name == "pow" and baked(v, x):
                 row.append((x.__class__, repr(x)))
             else:
                 row.append(x.__class__)
         rows.append(tuple(row))
+    rows.append(tuple([number[v] for v in expression.nodes]))
+    return tuple(rows)
+
+
+def _exact_key(expression: Expression) -> tuple:
+    """The structure with all sizes and numbers, for expressions that hold loops."""
+    number: dict[Variable, int] = {}
+    rows: list = ["exact"]
+    for v in expression.order:
+        number[v] = len(number)
+        if v.value is not UNSET:
+            rows.append(v.type)
+            continue
+        operands = [
+            number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in v.inputs
+        ]
+        rows.append((v.call, v.type, *operands))
     rows.append(tuple([number[v] for v in expression.nodes]))
     return tuple(rows)
 

@@ -226,6 +226,14 @@ isfinite = _prim("isfinite", 1, np.isfinite, "bool")
 select = _prim("select", 3, np.where)  # condition, value if true, value if false
 
 
+def _absorbed(g, d):
+    product = np.multiply(g, d)
+    return np.where(np.isnan(product) & ((g == 0) | (d == 0)), product.dtype.type(0), product)
+
+
+absorb = _prim("absorb", 2, _absorbed, cost=2)  # product; 0, not NaN, where a factor is 0
+
+
 def identity(monoid: str, dtype: np.dtype) -> object:
     """Return the value that leaves a monoid unchanged, as a Python number of the dtype."""
     dtype = np.dtype(dtype)

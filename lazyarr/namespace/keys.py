@@ -145,13 +145,16 @@ def shared_capsule(value: np.ndarray, options: dict) -> object:
 
     Consumers of older versions cannot be told so; the memory is theirs to respect.
     """
+    chain = [value]
+    while isinstance(chain[-1].base, np.ndarray):
+        chain.append(chain[-1].base)
+    closed = [a for a in reversed(chain) if not a.flags.writeable]
     try:
+        for a in closed:
+            a.flags.writeable = True
         return value.__dlpack__(**options, copy=False)
-    except BufferError:
-        if value.flags.writeable or value.base is not None:
-            raise
-    value.flags.writeable = True
-    try:
-        return value.__dlpack__(**options, copy=False)
+    except ValueError:  # the memory is somebody else's, who does not let it be written
+        raise BufferError("__dlpack__ with copy=False: the memory is read-only.") from None
     finally:
-        value.flags.writeable = False
+        for a in reversed(closed):
+            a.flags.writeable = False

@@ -53,6 +53,18 @@ static inline int64_t slice_length(int64_t n, int64_t has_a, int64_t a, int64_t 
     ("slice_start",),
 )
 
+_define(
+    "absorb_float",
+    """
+static inline T absorb_S(T g, T d) {
+  T p = g * d;
+  if (__builtin_expect(p != p, 0)) {
+    if (g == 0 || d == 0) p = 0;
+  }
+  return p;
+}""",
+)
+
 # -- integers -------------------------------------------------------------------------------------
 
 _define(

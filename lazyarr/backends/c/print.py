@@ -50,6 +50,7 @@ SUPPORT = {  # primitive -> template by kind of dtype
     "shr": {"i": "shr_int"},
     "digamma": {"f": "digamma_float"},
     "trigamma": {"f": "trigamma_float"},
+    "absorb": {"f": "absorb_float"},
 }
 INFIX = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^"}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*"}

@@ -33,12 +33,31 @@ from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
 
 GATHER_LANES = 4  # wider vectors gather more slowly
+JAM = 4  # rows that are added to a row in memory at once
 
 
 def is_sum_scatter(item: object) -> bool:
     """Tell whether an item of a loop adds floats at dynamic places and does nothing else."""
     s = item.statement if isinstance(item, Placed) else None
     return s is not None and s.update and s.combine == "add" and s.buffer.dtype.kind == "f"
+
+
+def sums_rows(loop: Loop) -> bool:
+    """Tell whether a loop only reduces rows into rows in memory."""
+    if loop.role != "outer" or len(loop.items) != 1 or not isinstance(loop.items[0], Loop):
+        return False
+    inner = loop.items[0]
+    if inner.role != "vector" or (isinstance(loop.extent, int) and loop.extent < 2 * JAM):
+        return False
+    return all(isinstance(n, Placed) and _reduces(n, loop) for n in inner.items)
+
+
+def _reduces(node: Placed, loop: Loop) -> bool:
+    """Tell whether a statement reduces over a loop but not over its innermost one."""
+    s = node.statement
+    axis = node.loops[node.path.index(loop)]
+    plain = s.argument is None and not s.checks
+    return plain and axis in s.reduced and node.loops[-1] not in s.reduced
 
 
 def _redirected(node: Placed, buffer: Buffer) -> Placed:
@@ -59,6 +78,7 @@ class Emitter(Values):
         self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
+        self.rows: dict[Loop, int] = {}  # iterations of a loop that its body does at once
 
     # -- blocks -----------------------------------------------------------------------------------
 
@@ -98,13 +118,37 @@ class Emitter(Values):
             return
         for node in loop.starts:
             self._begin(node)
-        self.index(of(loop.extent))
-        counter = self._open(loop)
-        self.loop_values[loop] = of(counter)
-        self.block(loop.items)
-        self._close(counter, loop.extent, "simd" if loop.role == "vector" else "serial")
+        total = self.index(of(loop.extent))
+        if sums_rows(loop):
+            self._jam(loop, total)
+        else:
+            counter = self._open(loop)
+            self.loop_values[loop] = of(counter)
+            self.block(loop.items)
+            self._close(counter, loop.extent, "simd" if loop.role == "vector" else "serial")
         for node in loop.starts:
             self._finish(node)
+
+    def _jam(self, loop: Loop, total: Scalar) -> None:
+        """Add several rows at a time to a row in memory, then those that are left."""
+        groups = self.apply("ifloordiv", (total, constant(JAM)), INT64)
+        done = self.apply("imul", (groups, constant(JAM)), INT64)
+        rest = self.apply("iadd", (total, self.apply("imul", (done, constant(-1)), INT64)), INT64)
+        for rows, count, first in ((JAM, groups, of(0)), (1, rest, as_form(done))):
+            counter = self._open(loop)
+            self.loop_values[loop] = first + of(counter) * rows
+            self.rows[loop] = rows
+            self.block(loop.items)
+            self._append(counter, count)
+
+    def _shifts(self, node: Placed) -> list[dict]:
+        """Return the values of axes for each row that a statement adds at once."""
+        out: list[dict] = [{}]
+        for axis, loop in zip(node.loops, node.path, strict=True):
+            rows = self.rows.get(loop, 1)
+            if rows > 1:
+                out = [{axis: self.loop_values[loop] + q} for q in range(rows)]
+        return out
 
     def _scatter(self, loop: Loop) -> None:
         """Add into the target and a private copy in turn, so that equal neighbours do not wait.
@@ -204,8 +248,9 @@ class Emitter(Values):
         for combo in self._combinations(kept):
             self._unroll(kept, combo)
             value: Scalar | None = None
-            for inner in self._combinations(folded):
+            for inner, shift in itertools.product(self._combinations(folded), self._shifts(node)):
                 self._unroll(folded, inner)
+                self.axis_values.update(shift)
                 memo: dict[int, Scalar] = {}
                 for holds, code in s.checks:
                     self._check(self.value(holds, memo), code)

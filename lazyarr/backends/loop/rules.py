@@ -67,7 +67,10 @@ def elementwise(scope, node: Variable, index: tuple) -> Rule:
             continue
         value = yield x, aligned(scope, x, index, shape)
         args.append(value if target is None else scalar.cast(value, target))
-    out = op.formula(*args, **node.params)
+    if op.name == "absorb" and compute.kind == "f":
+        out = scalar.absorb(*args)  # a branch in serial code, comparisons in vectors
+    else:
+        out = op.formula(*args, **node.params)
     if op.check is not None:
         holds = op.check.formula(*args)
         scope.add_check(holds, op.check)

@@ -145,6 +145,8 @@ class Values:
             return self.let("select", args[0], scalar.const(1, dtype), scalar.const(0, dtype))
         if prim in ("max", "min") and dtype.kind == "f":
             return self._extreme(prim, *args)
+        if prim == "absorb" and self._here.vector:
+            return self._absorbed(*args)
         if prim in COMMUTATIVE:
             args = sorted(args, key=_rank)
             value = Scalar(prim, tuple(args), dtype)
@@ -181,6 +183,14 @@ class Values:
         second = self.let("select", beyond(b, a, "lt"), b, a)
         both = self.let("add", first, second)
         return self.let("select", self.let("ne", both, both), both, first)
+
+    def _absorbed(self, g: Scalar, d: Scalar) -> Scalar:
+        """Return a product that is 0 where it would be NaN beside a factor of 0."""
+        zero = scalar.const(0, g.dtype)
+        product = self.let("mul", g, d)
+        known = self.let("select", self.let("ne", product, product), zero, product)
+        out = self.let("select", self.let("eq", g, zero), known, product)
+        return self.let("select", self.let("eq", d, zero), known, out)
 
     def _select(self, test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
         """Choose by one comparison after the other: C compilers vectorise no logic of booleans."""

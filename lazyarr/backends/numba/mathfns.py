@@ -17,6 +17,17 @@ def ifloordiv(a, b):
 )
 
 _define(
+    "absorb_float",
+    """
+def absorb_float(g, d):
+    p = g * d
+    if p != p and (g == 0 or d == 0):
+        return abs(g) if g == 0 else abs(d)
+    return p
+""",
+)
+
+_define(
     "slice_start",
     """
 def slice_start(n, has_a, a, has_b, b, step):

@@ -45,6 +45,7 @@ SUPPORT = {  # primitive -> support function by kind of dtype
     "shr": {"i": "shr_int"},
     "digamma": {"f": "digamma"},
     "trigamma": {"f": "trigamma"},
+    "absorb": {"f": "absorb_float"},
 }
 
 
