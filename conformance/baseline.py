@@ -1,0 +1,36 @@
+"""Known failures of lazyarr, a list that may only shrink.
+
+`baseline.json` maps a library's name to the checks that it is known to fail, with the reason. A failure
+that is not listed is an error, and so is a listed check that passes: strike it from the list.
+"""
+
+import json
+from pathlib import Path
+
+from conformance.own import supervise
+from conformance.own.supervise import Run
+
+PATH = Path(__file__).with_name("baseline.json")
+
+
+def known(library: str, path: Path | None = None) -> dict[str, str] | None:
+    """Return the checks that a library is known to fail; None when it has no list."""
+    lists = json.loads((path or PATH).read_text(encoding="utf-8"))
+    return lists.get(library)
+
+
+def verdict(run: Run, path: Path | None = None, complete: bool = True) -> list[str]:
+    """Return what is wrong with a run, a line each: new failures, and listed ones that passed."""
+    listed = known(run.library, path)
+    wrong = supervise.bad(run)
+    if listed is None:
+        return [f"{run.library}: {len(wrong)} checks failed"] if wrong else []
+    out = [f"{run.library}: new failure {r.id}: {r.why}" for r in wrong if r.id not in listed]
+    failed = {r.id for r in wrong}
+    seen = {r.id for r in run.results}
+    for check in listed:
+        if check in seen and check not in failed:
+            out.append(f"{run.library}: {check} passes; strike it from the baseline")
+        elif check not in seen and complete:
+            out.append(f"{run.library}: the baseline names {check}, which is no check")
+    return out
