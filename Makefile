@@ -32,6 +32,7 @@ bench: $(VENV)/ready-demo
 	$(BIN)/python -m benchmarks.record
 	$(BIN)/python -m benchmarks.compile
 	$(BIN)/python -m benchmarks.models
+	$(BIN)/python -m benchmarks.implicit
 	$(BIN)/python -m benchmarks.deep
 
 clean:
