@@ -41,6 +41,7 @@ WANTED = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fno-strict-aliasing",  # scratch is used again for values of another type
+    "-fno-tree-slp-vectorize",  # gcc 12 packs unrolled sums of constants wrongly with AVX-512
     "-w",
 )
 """Flags every program is built with, where the compiler takes them."""

@@ -1,0 +1,192 @@
+"""Derivatives where mathematics leaves a choice or arithmetic fails, row by row, on two tiers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lazyarr.autodiff.forward import pushforward
+from lazyarr.autodiff.reverse import pullback
+from lazyarr.backends.driver import Program
+from lazyarr.graph.node import Variable, symbol
+from lazyarr.graph.registry import op
+from lazyarr.graph.traverse import Graph
+from lazyarr.graph.types import TensorType
+from tests.backend_params import parameter
+from tests.strategies.recipes.control import loop
+
+INF, NAN = math.inf, math.nan
+backends = pytest.mark.parametrize(
+    "backend", [parameter("interpret"), pytest.param("c", marks=pytest.mark.backends)]
+)
+
+
+def derivatives(function, *values: object) -> tuple[list[Variable], list[Variable], list]:
+    """Symbols, gradients of the sum of a function, and arrays."""
+    arrays = [np.asarray(v, "float64") for v in values]
+    symbols = [symbol(TensorType(a.dtype, a.shape)) for a in arrays]
+    out = op.sum(function(*symbols))
+    found = pullback([out], symbols, [op.full((), 1.0)])
+    filled = [op.zeros(x.shape) if g is None else g for x, g in zip(symbols, found, strict=True)]
+    return symbols, filled, arrays
+
+
+def gradient(backend: str, function, *values: object) -> list[np.ndarray]:
+    """The gradient of the sum of a function, by every operand."""
+    symbols, found, arrays = derivatives(function, *values)
+    return Program(Graph(symbols, found), backend)(arrays)
+
+
+def second(backend: str, function, x: object) -> np.ndarray:
+    """The derivative of the sum of the gradient."""
+    symbols, found, arrays = derivatives(function, x)
+    (again,) = pullback([op.sum(found[0])], symbols, [op.full((), 1.0)])
+    again = op.zeros(symbols[0].shape) if again is None else again
+    return Program(Graph(symbols, [again]), backend)(arrays)[0]
+
+
+# name -> (function, operands, gradients)
+ROWS = {
+    "max with ties": (op.max, [[1, 1, 0]], [[0.5, 0.5, 0]]),
+    "min with ties": (op.min, [[2, 0, 0, 0, 1]], [[0, 1 / 3, 1 / 3, 1 / 3, 0]]),
+    "max over an axis": (
+        lambda x: op.max(x, axis=1), [[[1, 1], [0, 2]]], [[[0.5, 0.5], [0, 1]]]),
+    "maximum tie": (op.maximum, [[1, 2], [1, 0]], [[0.5, 1], [0.5, 0]]),
+    "maximum with a number": (lambda x: op.maximum(x, 0), [0], [0.5]),
+    "minimum tie": (op.minimum, [3, 3], [0.5, 0.5]),
+    "clip at its bounds": (
+        lambda x, low, high: op.clip(x, low, high),
+        [[0, 1, 0.5, -1, 2], 0, 1], [[1, 1, 1, 0, 0], 1, 1]),
+    "abs at 0": (op.abs, [[0, -0.0, -2, 3]], [[0, 0, -1, 1]]),
+    "sign": (op.sign, [[0, 2]], [[0, 0]]),
+    "std at 0": (op.std, [[2, 2, 2]], [[0, 0, 0]]),
+    "sqrt at 0": (op.sqrt, [0], [INF]),
+    "sqrt at 0, cotangent 0": (lambda x: op.multiply(op.sqrt(x), 0), [0], [0]),
+    "where, sqrt not taken": (
+        lambda x: op.where(op.less(x, 1), x, op.sqrt(x)), [0], [1]),
+    "where, log not taken": (
+        lambda x: op.where(op.greater(x, 0), op.log(x), 0), [[0, -1, 2]], [[0, 0, 0.5]]),
+    "where, 1 / x not taken": (
+        lambda x: op.where(op.not_equal(x, 0), op.divide(1, x), 5), [[0, 2]], [[0, -0.25]]),
+    "indexing passes no NaN": (
+        lambda x: op.basic_index(op.sqrt(x), (1,)), [[0, 4]], [[0, 0.25]]),
+    "pow 0, 2": (op.pow, [0, 2], [0, 0]),
+    "pow 0, 0": (op.pow, [0, 0], [0, -INF]),
+    "pow -2, 2": (op.pow, [-2, 2], [-4, NAN]),
+    "pow 0, 0.5": (op.pow, [0, 0.5], [INF, 0]),
+    "a constant base of 0": (lambda y: op.pow(0.0, y), [2], [0]),
+    "integer power needs no log": (lambda x: op.pow(x, 3), [[-2, 0]], [[12, 0]]),
+    "power 1 at 0": (lambda x: op.pow(x, 1), [0], [1]),
+    "power 0 at 0": (lambda x: op.pow(x, 0), [0], [0]),
+    "power -1": (lambda x: op.pow(x, -1), [2], [-0.25]),
+    "a float power that is whole": (lambda x: op.pow(x, 2.0), [-3], [-6]),
+    "prod with one zero": (op.prod, [[2, 0, 3]], [[0, 6, 0]]),
+    "prod with two zeros": (op.prod, [[0, 0, 3]], [[0, 0, 0]]),
+    "prod over an axis": (
+        lambda x: op.prod(x, axis=0), [[[0, 2], [5, 3]]], [[[5, 3], [0, 2]]]),
+    "cumulative_prod with a zero": (op.cumulative_prod, [[2, 0, 3]], [[1, 8, 0]]),
+    "logsumexp of -inf": (op.logsumexp, [[-INF, -INF]], [[0, 0]]),
+    "logsumexp, large": (op.logsumexp, [[1000, 1000]], [[0.5, 0.5]]),
+    "logaddexp of equal": (op.logaddexp, [1, 1], [0.5, 0.5]),
+    "logaddexp of -inf": (op.logaddexp, [-INF, -INF], [0.5, 0.5]),
+    "masked logsumexp": (
+        lambda x: op.logsumexp(op.where(np.array([True, False]), x, -INF)),
+        [[0, 100]], [[1, 0]]),
+    "masked logsumexp, far": (
+        lambda x: op.logsumexp(op.where(np.array([True, False]), x, -INF)),
+        [[0, 1000]], [[1, 0]]),
+    "take adds duplicates": (
+        lambda x: op.take(x, np.array([0, 2, 0])), [[1, 2, 3]], [[2, 0, 1]]),
+    "round": (op.round, [[0.3, 2.5]], [[0, 0]]),
+    "floor": (op.floor, [[0.3, 2]], [[0, 0]]),
+    "ceil": (op.ceil, [0.3], [0]),
+    "trunc": (op.trunc, [-0.3], [0]),
+    "floor_divide": (op.floor_divide, [7, 2], [0, 0]),
+    "cast to int": (lambda x: op.astype(op.astype(x, "int32"), "float64"), [2.5], [0]),
+    "comparison": (lambda x: op.astype(op.less(x, 1), "float64"), [2.5], [0]),
+    "argmax": (lambda x: op.astype(op.argmax(x), "float64"), [[1, 2]], [[0, 0]]),
+    "remainder": (op.remainder, [[7, -7], [2, 2]], [[1, 1], [-3, 4]]),
+    "atan2 at 0": (lambda y, x: op.atan2(y, x), [0, 0], [0, 0]),
+    "hypot at 0": (op.hypot, [0, 0], [0, 0]),
+    "norm at 0": (op.vector_norm, [[0, 0]], [[0, 0]]),
+    "squared norm at 0": (lambda x: op.square(op.vector_norm(x)), [[0, 0]], [[0, 0]]),
+    "xlogy at 0": (op.xlogy, [0, 0], [-INF, 0]),
+    "set, the last wins": (
+        lambda x, v: op.take_set(x, np.array([1, 1]), v, axis=0),
+        [[1, 2, 3], [4, 5]], [[1, 0, 1], [0, 1]]),
+    "a broadcast scalar": (
+        lambda z: op.add(op.sum(op.subtract(op.exp(z), 0)),
+                         op.sum(op.subtract(op.exp(z), op.zeros((1000,))))),
+        [1], [1001 * math.e]),
+    "cholesky": (
+        lambda x: op.cholesky(x), [[[4, 2], [2, 3]]],
+        [[[0.21338835, 0.0732233], [0.0732233, 0.35355339]]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+@backends
+def test_row(backend: str, name: str) -> None:
+    function, operands, expected = ROWS[name]
+    for got, want in zip(gradient(backend, function, *operands), expected, strict=True):
+        want = np.asarray(want, "float64")
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12)
+
+
+GUARDS = {
+    "where, sqrt": (lambda x: op.where(op.less(x, 1), x, op.sqrt(x)), 0.0, 0.0),
+    "where, log": (lambda x: op.where(op.greater(x, 0), op.log(x), op.square(x)), 0.0, 2.0),
+    "where, 1 / x": (
+        lambda x: op.where(op.equal(x, 0), op.multiply(x, x), op.divide(1, x)), 0.0, 2.0),
+    "times 0": (lambda x: op.multiply(op.sqrt(x), 0), 0.0, 0.0),
+    "square": (op.square, 0.0, 2.0),
+    "power": (lambda x: op.pow(x, 2), 0.0, 2.0),
+    "power 3": (lambda x: op.pow(x, 3), 0.0, 0.0),
+    "product with itself": (lambda x: op.multiply(x, x), 0.0, 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GUARDS)
+@backends
+def test_guards_in_second_order(backend: str, name: str) -> None:
+    """No NaN from the branch not taken, also in the derivative of the derivative."""
+    function, x, want = GUARDS[name]
+    np.testing.assert_allclose(second(backend, function, x), want)
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_guards_in_forward_mode(name: str) -> None:
+    function, x, _ = GUARDS[name]
+    symbols, found, arrays = derivatives(function, x)
+    out = function(*symbols)
+    (tangent,) = pushforward([out], symbols, [op.full((), 1.0)])
+    (got,) = Program(Graph(symbols, [tangent]), "interpret")(arrays)
+    (want,) = Program(Graph(symbols, found), "interpret")(arrays)
+    np.testing.assert_allclose(got, want)
+
+
+@backends
+def test_loop_of_sums(backend: str) -> None:
+    """The Jacobian of prefix sums made by a loop is lower triangular ones."""
+    x = symbol(TensorType("float64", (5,)))
+    carry = op.full((), 0.0)
+    sums = op.pick(loop([carry, x], lambda c, x: [op.add(c, x), op.add(c, x)], 1, 1), 1)
+    rows = []
+    for i in range(5):
+        seed = op.full((5,), 0.0)
+        seed = op.set_at(seed, op.full((), 1.0), i, spec=(("int",),), lengths=())
+        rows += pullback([sums], [x], [seed])
+    got = Program(Graph([x], [op.stack(rows)]), backend)([np.arange(5.0)])[0]
+    np.testing.assert_array_equal(got, np.tril(np.ones((5, 5))))
+
+
+@backends
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_orders_of_a_polynomial(backend: str, order: int) -> None:
+    x = symbol(TensorType("float64", ()))
+    y = op.add(op.pow(x, 4), op.multiply(op.pow(x, 3), 2))
+    for _ in range(order):
+        (y,) = pullback([y], [x], [op.full((), 1.0)])
+    want = [4 * 8 + 6 * 4, 12 * 4 + 12 * 2, 24 * 2 + 12, 24][order - 1]
+    assert Program(Graph([x], [y]), backend)([np.array(2.0)])[0] == want
