@@ -86,9 +86,7 @@ def leapfrog(x: Any, y: Any) -> Any:
         q = q + h * p
         return (q, p - h / 2 * k * xp.sin(q)), None
 
-    (q, p), _, _ = xp.scan(
-        step, (x[1], x[2]), length=y.shape[0], until=lambda state: state[0] < 0
-    )
+    (q, p), _, _ = xp.scan(step, (x[1], x[2]), length=y.shape[0], until=lambda state: state[0] < 0)
     return q + p
 
 
@@ -122,7 +120,9 @@ def cases() -> dict[str, Case]:
     """Return the loops by name."""
     rng = np.random.default_rng(1)
     normal = rng.normal(size=10_000)
-    hmm_point = np.concatenate([np.log(np.full(K, 1 / K)), rng.normal(size=K * K), rng.normal(size=K)])
+    hmm_point = np.concatenate(
+        [np.log(np.full(K, 1 / K)), rng.normal(size=K * K), rng.normal(size=K)]
+    )
     weights = np.exp(-np.arange(2000)[::-1] / 20.0) / 25.0
     return {
         "garch": Case(garch, 10_000, np.array([0.1, 0.2, 0.1, 0.8]), normal, 10_000),

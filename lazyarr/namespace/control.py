@@ -6,9 +6,9 @@ from lazyarr.config import options
 from lazyarr.errors import ArgumentError, DimError, ShapeError
 from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
+from lazyarr.graph.ops._declare import axis_of
 from lazyarr.graph.ops.control import COUNT, picks
 from lazyarr.graph.ops.control_reverse import UNBOUNDED
-from lazyarr.graph.ops._declare import axis_of
 from lazyarr.graph.ops.indexing import slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size

@@ -17,6 +17,7 @@ from lazyarr.graph.ops.indexing import read_region, slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph, inline
 from lazyarr.namespace.control_trace import Step
+from lazyarr.passes.loops_push import improved
 
 
 def segmented(
@@ -39,7 +40,7 @@ def segmented(
             n_xs=len(xs),
             until=until,
         )
-        return picks(node)
+        return improved(node)
     if reverse:
         xs = [op.flip(v, axis=0) for v in xs]
     carry, ys, count = _outer(step, xs, length, size, until)

@@ -4,99 +4,37 @@ The derivative of a scan records its forward loop a second time, with more store
 with the first, value and gradient hold one loop forward and one back. Nested loops come first.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from lazyarr.errors import GraphError
 from lazyarr.graph.node import Variable
 from lazyarr.graph.pattern import p, var
 from lazyarr.graph.registry import op
 from lazyarr.graph.rewrite import RuleSet, Walk, rewrite
-from lazyarr.graph.traverse import Graph, clients, leaves, substitute, with_inputs
+from lazyarr.graph.traverse import Graph, clients, leaves, substitute
 from lazyarr.passes.algebra import ZEROS, add_region, add_taken, never_negative_zero
 from lazyarr.passes.fold import filled_like, known
+from lazyarr.passes.loop import Loop, Outputs, is_scan, remade
+from lazyarr.passes.loops_push import push
 
-Outputs = list[Variable | None]  # by the old index of a pick, None for what nobody reads
 _ROUNDS = 10
 _NONE = RuleSet("join")
 
 
-@dataclass(frozen=True)
-class Loop:
-    """A scan taken apart: operands, and the body's inputs and outputs in the same groups.
-
-    With `until`, the last of the ys is what ends the loop, and stands for the count outside; with
-    `counted`, the last of the captures is the number of steps.
-    """
-
-    init: tuple[Variable, ...]
-    xs: tuple[Variable, ...]
-    captures: tuple[Variable, ...]
-    carry: tuple[Variable, ...]
-    elements: tuple[Variable, ...]
-    closed: tuple[Variable, ...]
-    new: tuple[Variable, ...]
-    ys: tuple[Variable, ...]
-    length: Any
-    reverse: bool
-    until: bool = False
-    counted: bool = False
-    recompute: bool = False
-
-    @classmethod
-    def of(cls, node: Variable, inputs: Sequence[Variable]) -> "Loop":
-        """Return the parts of a scan node, on the given operands."""
-        q = node.params
-        n, m, body = q["n_carry"], q["n_carry"] + q["n_xs"], q["body"]
-        operands, inside = tuple(inputs), body.inputs
-        return cls(
-            operands[:n], operands[n:m], operands[m:],
-            inside[:n], inside[n:m], inside[m:],
-            body.outputs[:n], body.outputs[n:],
-            q["length"], q["reverse"], q["until"], q["counted"], q["recompute"],
-        )  # fmt: skip
-
-    @property
-    def body(self) -> Graph:
-        """The body as a graph."""
-        return Graph((*self.carry, *self.elements, *self.closed), (*self.new, *self.ys))
-
-    def scan(self) -> Variable:
-        """Record the loop."""
-        out: Variable = op.scan(
-            self.body,
-            (*self.init, *self.xs, *self.captures),
-            length=self.length,
-            reverse=self.reverse,
-            n_carry=len(self.init),
-            n_xs=len(self.xs),
-            until=self.until,
-            counted=self.counted,
-            recompute=self.recompute,
-        )
-        return out
-
-    def with_outputs(self, outputs: Sequence[Variable]) -> "Loop":
-        """Return the loop with other expressions for its outputs."""
-        n = len(self.new)
-        return replace(self, new=tuple(outputs[:n]), ys=tuple(outputs[n:]))
-
-
 def loops(graph: Graph) -> Graph:
     """Return a graph with the fewest and smallest loops, in its loop bodies too."""
-    if not any(_is_scan(v) for v in graph.toposort()):
+    if not any(is_scan(v) for v in graph.toposort()):
         return graph
     for _ in range(_ROUNDS):
         before = graph
         graph = join(trim(graph))
         if graph is before:
-            break
+            pushed = push(graph)
+            if pushed is graph:
+                break
+            graph = pushed
     return graph
-
-
-def _is_scan(v: Variable) -> bool:
-    return v.expr is not None and v.op.name == "scan"
 
 
 def _readers(graph: Graph) -> dict[Variable, list[int]]:
@@ -106,32 +44,10 @@ def _readers(graph: Graph) -> dict[Variable, list[int]]:
     return {
         v: sorted({r.params["index"] for r in readers.get(v, [])})
         for v in order
-        if _is_scan(v)
+        if is_scan(v)
         and v not in graph.outputs
         and all(r.op.name == "pick" for r in readers.get(v, []))
     }
-
-
-def _remade(graph: Graph, remake: Callable[[Variable, list[Variable]], Outputs | None]) -> Graph:
-    """Rebuild a graph; `remake` gives the outputs of a scan on new operands, None to keep it."""
-    done: dict[Variable, Variable] = {}
-    outputs: dict[Variable, Outputs] = {}
-    for v in graph.toposort():
-        if v.expr is None:
-            done[v] = v
-            continue
-        if v.op.name == "pick" and v.inputs[0] in outputs:
-            chosen = outputs[v.inputs[0]][v.params["index"]]
-            if chosen is None:
-                raise GraphError(f"{v!r} reads an output that was dropped.")
-            done[v] = chosen
-            continue
-        inputs = [done[x] if x.__class__ is Variable else x for x in v.inputs]
-        made = remake(v, inputs) if _is_scan(v) else None
-        if made is not None:
-            outputs[v] = made
-        done[v] = with_inputs(v, inputs)
-    return Graph(graph.inputs, [done[v] for v in graph.outputs])
 
 
 # -- joining --------------------------------------------------------------------------------------
@@ -167,7 +83,7 @@ def join(graph: Graph) -> Graph:
             made[members[0]] = whole.scan()
         return [op.pick(made[members[0]], i) for i in places]
 
-    return _remade(graph, remake)
+    return remade(graph, remake)
 
 
 Joined = tuple[list[Variable], Graph, dict[Variable, list[int]]]
@@ -222,7 +138,7 @@ def trim(graph: Graph) -> Graph:
             for place in places
         ]
 
-    out = _remade(graph, remake)
+    out = remade(graph, remake)
     return out if changed else graph
 
 
@@ -245,9 +161,14 @@ def _trimmed(loop: Loop, read: Sequence[int]) -> tuple[Loop, Places]:
         places[i] = loop.init[i]
     for new, i in enumerate(kept):
         places[i] = new
-    ys = [j for j in range(len(loop.ys)) if n + j in alive]
-    for new, j in enumerate(ys):
-        places[n + j] = len(kept) + new
+    ys, number = [], {}
+    for j, y in enumerate(loop.ys):
+        if n + j in alive:
+            stop = loop.until and j == len(loop.ys) - 1
+            if stop or y not in number:  # equal ys are stored once
+                number[y] = len(kept) + len(ys)
+                ys.append(j)
+            places[n + j] = number[y]
     invariant = [i for i in fixed if i in alive]
     needed = set(leaves([loop.new[i] for i in kept] + [loop.ys[j] for j in ys]))
     xs = [i for i, v in enumerate(loop.elements) if v in needed]

@@ -11,7 +11,7 @@ import numpy as np
 
 from lazyarr.errors import ArgumentError, ShapeError
 from lazyarr.graph.evaluate import evaluate
-from lazyarr.graph.node import Variable, symbol
+from lazyarr.graph.node import symbol
 from lazyarr.graph.ops._declare import declare
 from lazyarr.graph.ops.control_reverse import is_float, picks, reached, scan_vjp
 from lazyarr.graph.registry import op

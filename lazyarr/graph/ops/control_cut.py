@@ -50,17 +50,26 @@ def compute_cost(v: Variable) -> float:
     return size * 0.5
 
 
+def dear_cost(v: Variable) -> float:
+    """Return the ns that divisions, roots and functions of a node take."""
+    if v.op.kind != "elementwise" or v.op.formula is None:
+        return 0.0
+    return elements(v.type) * _formula_cost(v, {"div": 2.0, "sqrt": 2.0}, 0.0, 0.0)
+
+
 _WEIGHTS = {"add": 0.4, "sub": 0.4, "mul": 0.4, "div": 2.0, "sqrt": 2.0, "neg": 0.2, "select": 0.4}
 
 
-def _formula_cost(v: Variable) -> float:
+def _formula_cost(
+    v: Variable, weights: dict[str, float] = _WEIGHTS, other: float = 0.4, base: float = 0.2
+) -> float:
     compute = v.op.compute_dtype(v)
     args = [
         scalar.var(i, x.type.dtype if x.__class__ is Variable and v.op.promoted is not None
                    and i not in v.op.promoted else compute)
         for i, x in enumerate(v.inputs)
     ]  # fmt: skip
-    total, seen = 0.2, set()
+    total, seen = base, set()
     stack = [v.op.formula(*args, **v.params)]
     while stack:
         e = stack.pop()
@@ -69,7 +78,7 @@ def _formula_cost(v: Variable) -> float:
         seen.add(id(e))
         if e.prim in ("var", "const"):
             continue
-        total += _WEIGHTS.get(e.prim, DEAR if e.prim in _DEAR_PRIMS else 0.4)
+        total += weights.get(e.prim, DEAR if e.prim in _DEAR_PRIMS else other)
         stack.extend(e.args)
     return total
 
