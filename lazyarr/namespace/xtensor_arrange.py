@@ -16,7 +16,7 @@ from lazyarr.xtensor import moving
 from lazyarr.xtensor.coords import Coord, Coords, make_coords
 from lazyarr.xtensor.joining import merge, take_filled
 from lazyarr.xtensor.kinds import joined_sizes
-from lazyarr.xtensor.stacking import stack_coords, stacked_places, unstack_coords
+from lazyarr.xtensor.stacking import stack_coords, unstack_coords, used_levels
 from lazyarr.xtensor.windows import padded
 
 
@@ -204,9 +204,8 @@ class Arranging(Handle):
 
     def _unstacked(self, dim: str, fill: object) -> "Handle":
         index = self._coords.index(dim)
-        levels = {name: level for name, level in index.levels}
+        levels, places = used_levels(index)
         sizes = {name: len(level) for name, level in levels.items()}
-        places = stacked_places(index)
         node = self._v
         if len(places) == math.prod(sizes.values()):
             if not np.array_equal(places, np.arange(len(places))):

@@ -6,6 +6,7 @@ import numpy as np
 
 from lazyarr.config import options
 from lazyarr.errors import ArgumentError, DimError
+from lazyarr.graph.registry import op
 from lazyarr.namespace import xtensor_join
 from lazyarr.namespace.xtensor import XTensor, as_xtensor, elementwise
 from lazyarr.xtensor import moving
@@ -101,14 +102,14 @@ def _covariance(a: XTensor, b: XTensor, dim: object, ddof: float) -> XTensor:
 def cov(a: object, b: object, dim: object = None, ddof: float = 1) -> XTensor:
     """Return the covariance over dims of the pairs in which neither is NaN."""
     x, y = _paired(a, b)
-    return _covariance(x, y, dim, ddof).rename(None)
+    return _covariance(x, y, dim, ddof)
 
 
 def corr(a: object, b: object, dim: object = None) -> XTensor:
     """Return Pearson's correlation over dims of the pairs in which neither is NaN."""
     x, y = _paired(a, b)
     scale = x.std(dim, skipna=True) * y.std(dim, skipna=True)
-    return (_covariance(x, y, dim, 0) / scale).rename(None)
+    return _covariance(x, y, dim, 0) / scale
 
 
 def polyval(coord: object, coeffs: object, degree_dim: str = "degree") -> XTensor:
@@ -120,14 +121,14 @@ def polyval(coord: object, coeffs: object, degree_dim: str = "degree") -> XTenso
     for degree in range(max(known), -1, -1):
         term = c.isel({degree_dim: known[degree]}, drop=True) if degree in known else None
         if out is None:
-            out = term + 0 * x
+            out = x._like(op.zeros_like(x._v), x._coords) + term
         else:
             out = out * x if term is None else out * x + term
-    return out.rename(x.name)
+    return out
 
 
 def cross(a: object, b: object, *, dim: str) -> XTensor:
-    """Return the cross product of vectors of 3 (or 2) along a dim, the last of the result."""
+    """Return the cross product of vectors of 3 (or 2) along a dim."""
     x, y = xtensor_join.aligned([as_xtensor(a), as_xtensor(b)])
     parts = []
     for v in (x, y):
@@ -138,12 +139,15 @@ def cross(a: object, b: object, *, dim: str) -> XTensor:
         parts.append([own.isel({dim: i}) for i in range(size)])
     (p, q) = parts
     if len(p) == len(q) == 2:
-        return p[0] * q[1] - p[1] * q[0]
+        out = p[0] * q[1] - p[1] * q[0]
+        return x._like(out._v, out._coords)
     p, q = ([*v, 0.0] if len(v) == 2 else v for v in (p, q))
     pairs = ((1, 2), (2, 0), (0, 1))
     rows = [p[i] * q[j] - p[j] * q[i] for i, j in pairs]
     out = xtensor_join.stack([as_xtensor(r) for r in rows], dim)
-    return out.transpose(..., dim)
+    order = [d for d in dict.fromkeys((*x.dims, *y.dims)) if d in out.dims]
+    out = out.transpose(*order)
+    return x._like(out._v, out._coords)
 
 
 # -- extension ------------------------------------------------------------------------------------

@@ -147,11 +147,8 @@ class GroupBy:
         """The handle of a result whose dim of groups stands where the grouped one stood."""
         x, groups = self.x, self._groups
         if len(self.groupers) > 1:
-            place = node.type.dims.index(groups.name)  # type: ignore[attr-defined]
             sizes = {g.name: len(g.labels) for g in self.groupers}
             node = moving.split_dim(node, groups.name, sizes)
-            dims = [d for d in node.type.dims if d not in sizes]
-            node = moving.transpose(node, (*dims[:place], *sizes, *dims[place:]))
         coords = x._coords.without_dim(self.dim).within(node.type.dims)  # type: ignore
         labels = {g.name: Coord((g.name,), None, g.labels, g.attrs) for g in self.groupers}
         keep = options.keep_attrs if keep_attrs is None else keep_attrs
@@ -184,13 +181,23 @@ class GroupBy:
             order = np.concatenate(members)
             if sum(p.sizes[self.dim] for p in parts) != len(order):
                 return joined
-            return joined.isel({self.dim: np.argsort(order, kind="stable")})
+            return self._in_order(joined.isel({self.dim: np.argsort(order, kind="stable")}))
         (g,) = self.groupers
         plain = [p.drop_vars([g.name]) if g.name in p._coords else p for p in parts]
         out = stack(plain, g.name)
         used = np.flatnonzero(self._groups.sizes)
         labels = Index(g.labels.labels[used])
-        return out._like(out._v, out._coords.assign({g.name: Coord((g.name,), None, labels)}))
+        coords = out._coords.assign({g.name: Coord((g.name,), None, labels, g.attrs)})
+        return self._in_order(out._like(out._v, coords))
+
+    def _in_order(self, out: Handle) -> Handle:
+        """Bring dims into the order of the array, the dim of groups in place of the grouped one."""
+        known = [self._groups.name if d == self.dim else d for d in self.x.dims]
+        rest = [d for d in out.dims if d not in known and d != self.dim]
+        first = [d for d in (*known, self.dim) if d in out.dims]
+        if self.dim in out.dims:
+            first = [d for d in self.x.dims if d in out.dims]
+        return out.transpose(*dict.fromkeys((*first, *rest)))
 
     def reduce(self, func: Callable, dim=None, *, keep_attrs=None, **kw: object) -> Handle:
         """Return `func(array, axis=...)` of each group."""

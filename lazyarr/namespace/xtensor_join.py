@@ -160,8 +160,8 @@ def apply_ufunc(
         raise DimError(f"the function returned {len(many)} arrays, expected {len(outputs)}.")
     coords = merge([h._coords.without_dim(*excluded) for h in named], "override")
     names = {h.name for h in named}
-    name = names.pop() if len(names) == 1 else None
-    attrs = merged_attrs([h._attrs for h in named]) if keep_attrs else None
+    name = named[0].name if keep_attrs else names.pop() if len(names) == 1 else None
+    attrs = named[0]._attrs if keep_attrs else None
     results = tuple(
         _output(named[0], out, (*loop, *core), coords, name, attrs, sizes)
         for out, core in zip(many, outputs, strict=True)

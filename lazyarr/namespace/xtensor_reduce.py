@@ -176,7 +176,8 @@ class Reducing(Handle):
         node = reducing.quantile(self._v, self._axes(dim), fractions, skip, method)
         keep = options.keep_attrs if keep_attrs is None else keep_attrs
         dims = ("quantile",) if fractions.ndim else ()
-        coords = self._coords.within(node.type.dims).assign(
+        kept = self._coords.where(lambda name, c: bool(c.dims))  # as xarray's quantile
+        coords = kept.within(node.type.dims).assign(
             {"quantile": Coord.of("quantile", dims, fractions)}
         )
         return self._of(node, coords, self._name, self._attrs if keep else None)
@@ -196,7 +197,7 @@ class Reducing(Handle):
         for name in [coord] if isinstance(coord, str) else coord:
             dim, steps = out._steps(name, datetime_unit)
             out = out._like(slopes.integrate(out._v, dim, steps))
-        return out
+        return out._of(out._v, out._coords, self._name)
 
     def cumulative_integrate(self, coord=None, datetime_unit: str | None = None) -> "Handle":
         """Return the integral along coordinates up to each position."""
@@ -204,7 +205,7 @@ class Reducing(Handle):
         for name in [coord] if isinstance(coord, str) else coord:
             dim, steps = out._steps(name, datetime_unit)
             out = out._like(slopes.cumulative_integrate(out._v, dim, steps), out._coords)
-        return out
+        return out._of(out._v, out._coords, self._name)
 
     def differentiate(
         self, coord: str, edge_order: int = 1, datetime_unit: str | None = None
@@ -213,7 +214,8 @@ class Reducing(Handle):
         if edge_order not in (1, 2):
             raise ArgumentError(f"differentiate: edge_order is 1 or 2, got {edge_order!r}.")
         dim, steps = self._steps(coord, datetime_unit)
-        return self._like(slopes.differentiate(self._v, dim, steps, edge_order), self._coords)
+        node = slopes.differentiate(self._v, dim, steps, edge_order)
+        return self._of(node, self._coords, self._name)
 
     def diff(self, dim: str, n: int = 1, *, label: str = "upper") -> "Handle":
         """Return the n-th differences along a dim, labelled by the upper or lower neighbour."""

@@ -61,7 +61,7 @@ class Rolling:
             node = windows.sliding(node, dim, n, new[dim], bool(self.center[dim]), np.nan)
         axis = tuple(node.type.axis(d) for d in new.values())
         if name == "count":
-            out = op.astype(reducing.count(node, axis), node.type.dtype)
+            out = op.astype(reducing.count(node, axis), np.float64)
             out = op.where(op.greater_equal(out, self.least), out, np.nan)
         else:
             out = windows.window_reduce(name, node, axis, self.full, self.least, **kw)
@@ -99,7 +99,7 @@ class Cumulative(Rolling):
         there = op.astype(reducing.notnull(x), x.type.dtype)
         counts = reducing.cumulative("cumulative_sum", there, dims, False)
         if name == "count":
-            out = counts
+            out = op.astype(counts, np.float64)
         else:
             run = "cumulative_prod" if name == "prod" else "cumulative_sum"
             out = reducing.cumulative(run, x, dims, True)

@@ -166,12 +166,17 @@ def _gathered(name: str) -> Callable:
     def run(x: Variable, groups: Groups, over: tuple, skipna: bool, **kw: object) -> Variable:
         if x.type.dtype.kind == "b":
             x = op.astype(x, np.int64)
-        if name in ("max", "min") and not groups.sizes.all() or name in ("median", "quantile"):
+        if name in ("max", "min") and not groups.sizes.all() or name == "median":
             x = op.astype(x, nan_dtype(x.type.dtype))
         wide = side_by_side(x, groups, _neutral(name, x.type.dtype, skipna), "_member")
         axis = tuple(wide.type.dims.index(d) for d in ("_member", *over))
-        skips = skipna or name in ("median", "quantile")
-        return reducing.reduce(name, wide, tuple(sorted(axis)), skips, **kw)
+        if name != "median":
+            return reducing.reduce(name, wide, tuple(sorted(axis)), skipna, **kw)
+        out = reducing.reduce(name, wide, tuple(sorted(axis)), True, **kw)
+        if skipna:
+            return out
+        broken = _any(reducing.isnull(x), groups, over, False)
+        return _ordered(op.where(broken, np.nan, out), x, groups, over)
 
     return run
 
@@ -180,7 +185,7 @@ def _neutral(name: str, dtype: np.dtype, skipna: bool) -> object:
     if name == "prod":
         return 1
     if dtype.kind == "f":
-        if skipna or name in ("median", "quantile"):
+        if skipna or name == "median":
             return np.nan
         return -np.inf if name == "max" else np.inf
     limits = np.iinfo(dtype)
@@ -194,14 +199,13 @@ SEGMENTED: dict[str, Callable] = {
     "std": _std,
     "any": _any,
     "all": _all,
-    "count": lambda x, groups, over, skipna, **_: _ordered(
-        _count(x, groups, over, True), x, groups, over
+    "count": lambda x, groups, over, skipna, **_: added(
+        op.astype(reducing.notnull(x), np.int64), groups, over
     ),
     "max": _gathered("max"),
     "min": _gathered("min"),
     "prod": _gathered("prod"),
     "median": _gathered("median"),
-    "quantile": _gathered("quantile"),
 }
 
 
@@ -219,7 +223,7 @@ def segment_reduce(
     An empty group gives 0 for sums, 1 for products, NaN for the rest.
     """
     out = SEGMENTED[name](x, groups, over, skipna, **kw)
-    if min_count is not None:
+    if min_count is not None and skipna and x.type.dtype.kind in "fc":
         enough = op.greater_equal(_count(x, groups, over, skipna), min_count)
         out = _ordered(op.where(enough, _floating(out), np.nan), x, groups, over)
     return out

@@ -186,14 +186,14 @@ def reindex_coords(coords: Coords, dim: str, target: Index, where: np.ndarray) -
             out[name] = Coord((dim,), None, target, c.attrs)
         elif isinstance(c.values, np.ndarray):
             values = np.take(c.values, np.maximum(where, 0), c.dims.index(dim))
-            out[name] = Coord.of(name, c.dims, _blanked(values, c.dims.index(dim), where), c.attrs)
+            out[name] = Coord.of(name, c.dims, blanked(values, c.dims.index(dim), where), c.attrs)
     if dim not in out:
         out[dim] = Coord((dim,), None, target)
     return Coords(out)
 
 
-def _blanked(values: np.ndarray, axis: int, where: np.ndarray) -> np.ndarray:
-    """Put what stands for nothing where a position is -1."""
+def blanked(values: np.ndarray, axis: int, where: np.ndarray) -> np.ndarray:
+    """Return values with NaN, or what stands for it, where a position is -1."""
     if np.all(where >= 0):
         return values
     kind = values.dtype.kind

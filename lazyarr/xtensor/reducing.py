@@ -134,21 +134,22 @@ def quantile(x: Variable, axis: tuple, q: np.ndarray, skipna: bool, method: str)
 
     The answer is NaN where a NaN is among the elements, with `skipna` where nothing else is.
     """
-    x = _floating(x)
+    whole = method in ("lower", "higher", "nearest") and x.type.dtype.kind in "iu"
+    x = x if whole else _floating(x)
     kept = [d for i, d in enumerate(x.type.dims) if i not in axis]
     order = [x.type.dims.index(d) for d in kept] + list(axis)
     flat = op.permute_dims(unnamed(x), tuple(order))
     flat = op.reshape(flat, (*flat.shape[: len(kept)], shapes.product(x.shape[i] for i in axis)))
     ordered, last = op.sort(flat, axis=len(kept)), len(kept)
-    missing = op.isnan(ordered)
+    missing = op.zeros_like(ordered, dtype=np.bool_) if whole else op.isnan(ordered)
     there = op.sum(op.astype(op.logical_not(missing), np.float64), axis=last, keepdims=True)
     place = op.multiply(op.maximum(op.subtract(there, 1), 0), data(q.reshape(-1)))
     low = op.floor(place)
     ends = [op.astype(p, np.int64) for p in (low, op.ceil(place))]
     below, above = (op.take_along_axis(ordered, p, axis=last) for p in ends)
-    part = op.astype(op.subtract(place, low), x.type.dtype)
+    part = op.astype(op.subtract(place, low), np.float64 if whole else x.type.dtype)
     found = op.where(op.equal(below, above), below, METHODS[method](below, above, part))
-    if not skipna:
+    if not skipna and not whole:
         found = op.where(op.any(missing, axis=last, keepdims=True), np.nan, found)
     out = op.permute_dims(found, (last, *range(last)))
     if not q.ndim:

@@ -58,14 +58,10 @@ def differentiate(x: Variable, dim: str, steps: np.ndarray, edge_order: int) -> 
     parts = [_edge(at(0, 1), at(1, 1), at(2, 1) if edge_order > 1 else None, dim, steps)]
     if n > 2:
         a, b = steps[:-1], steps[1:]
-        parts.append(
-            _combined(
-                dim,
-                (at(0, n - 2), -b / (a * (a + b))),
-                (at(1, n - 2), (b - a) / (a * b)),
-                (at(2, n - 2), a / (b * (a + b))),
-            )
-        )
+        terms = [(at(0, n - 2), -b / (a * (a + b))), (at(2, n - 2), a / (b * (a + b)))]
+        if not np.all(steps == steps[0]):
+            terms.append((at(1, n - 2), (b - a) / (a * b)))
+        parts.append(_combined(dim, *terms))
     back = -steps[::-1]
     third = at(n - 3, 1) if edge_order > 1 else None
     parts.append(_edge(at(n - 1, 1), at(n - 2, 1), third, dim, back))

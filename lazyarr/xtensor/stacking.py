@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lazyarr.xtensor.coords import Coord, Coords, Index
+from lazyarr.xtensor.joining import blanked
 
 
 def _tuples(columns: list[np.ndarray]) -> np.ndarray:
@@ -49,14 +50,19 @@ def level_coords(
     return out
 
 
-def stacked_places(index: Index) -> np.ndarray:
-    """Return where each label of a stacked index stands among all combinations of its levels."""
+def used_levels(index: Index) -> tuple[dict[str, Index], np.ndarray]:
+    """Return the labels of each level that occur, and where each label of a stacked index stands
+    among all their combinations.
+    """
+    levels: dict[str, Index] = {}
     places = np.zeros(len(index), np.int64)
-    for k, (_, level) in enumerate(index.levels):
+    for k, (name, level) in enumerate(index.levels):
         known = level.places()
-        column = [label[k] for label in index.labels.tolist()]
-        places = places * len(level) + np.array([known[v][0] for v in column], np.int64)
-    return places
+        codes = np.array([known[label[k]][0] for label in index.labels.tolist()], np.int64)
+        used, codes = np.unique(codes, return_inverse=True)
+        levels[name] = Index(level.labels[used])
+        places = places * len(used) + codes
+    return levels, places
 
 
 def unstack_coords(
@@ -68,9 +74,11 @@ def unstack_coords(
     for name, c in coords.items():
         if dim not in c.dims:
             out[name] = c
-        elif name != dim and name not in levels and len(places) == math.prod(shape):
-            axis = c.dims.index(dim)
-            flat = np.moveaxis(c.values, axis, -1)[..., np.argsort(places, kind="stable")]
+        elif name != dim and name not in levels and isinstance(c.values, np.ndarray):
+            source = np.full(math.prod(shape), -1, np.int64)
+            source[places] = np.arange(len(places))
+            flat = np.moveaxis(c.values, c.dims.index(dim), -1)[..., np.maximum(source, 0)]
+            flat = blanked(flat, flat.ndim - 1, source)
             rest = tuple(d for d in c.dims if d != dim)
             values = flat.reshape(*flat.shape[:-1], *shape)
             out[name] = Coord((*rest, *levels), values, None, c.attrs)
