@@ -91,7 +91,9 @@ def _batched(v: Variable, args: Args, moved: Flags, size: object) -> Any:
     """Return the pair of a node with batched operands, a list of pairs for several outputs."""
     if getattr(v.type, "named", False):
         raise GraphError(f"batching is positional, {v!r} has names; lower the graph first.")
-    out = BATCH[v.op.kind](v, args, moved, size)
+    out = v.op.batch(v, args, moved, size) if v.op.batch is not None else None
+    if out is None:
+        out = BATCH[v.op.kind](v, args, moved, size)
     if isinstance(v.type, TupleType):
         return out if isinstance(out, list) else [(y, True) for y in picks(out)]
     if out.expr is not None and not any(out is a for a in args):

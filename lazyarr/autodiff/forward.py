@@ -65,7 +65,8 @@ def _tangent(node: Variable, tangents: list) -> object:
     if callable(rule) and node.op.kind == "control":
         return rule(ForwardContext(), tangents, node, *node.inputs, **node.params)
     if callable(rule):
-        return rule(tangents, node, *node.inputs, **node.params)
+        out = rule(tangents, node, *node.inputs, **node.params)
+        return _double_pullback(node, tangents) if out is NotImplemented else out
     if isinstance(rule, str):
         return _structural(rule, node, tangents)
     if node.op.kind == "elementwise":

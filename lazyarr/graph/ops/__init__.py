@@ -7,6 +7,7 @@ from lazyarr.graph.ops import (  # noqa: F401
     decompositions,
     elementwise,
     fft,
+    foreign,
     indexing,
     linalg,
     manipulation,
