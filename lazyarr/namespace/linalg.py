@@ -49,6 +49,13 @@ def _by_operand(name: str):
     return call
 
 
-globals().update(
-    {name: _by_operand(name) for name in ("cholesky", "solve_triangular", "diagonal")}
-)
+_NAMED = [name for name in __all__ if hasattr(xtensor_linalg, name) and name != "matmul"]
+globals().update({name: _by_operand(name) for name in _NAMED})
+
+
+def einsum(dims, *operands):
+    """Return the sum of products of XTensors by the names of their dims."""
+    return xtensor_linalg.einsum(dims, *operands)
+
+
+__all__ += ["einsum"]

@@ -145,7 +145,7 @@ class Arranging(Handle):
         node = self._v
         if mode == "constant" and constant_values is None:
             constant_values, node = np.nan, cast(node, moving.nan_dtype(self.dtype))
-        for dim, width in widths.items():
+        for dim, width in sorted(widths.items(), key=lambda w: self.get_axis_num(w[0])):
             fill = constant_values
             if isinstance(fill, Mapping):
                 fill = fill.get(dim, 0)

@@ -194,6 +194,8 @@ def _infer_take(op: Op, types: tuple, params: dict) -> Type:
 
 
 def _infer_library(op: Op, types: tuple, params: dict) -> Type:
+    if "along_axis" in op.facts and sum(map(is_array, types)) == 1:
+        return named_as(op.infer(op, (types[0].positional,), params), types[0].dims)
     raise DimError("works on matrices; say which dimensions are rows and columns with dims=(a, b).")
 
 

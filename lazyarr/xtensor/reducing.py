@@ -167,7 +167,7 @@ def _floating(x: Variable) -> Variable:
 
 def cumulative(name: str, x: Variable, dims: Sequence[str], skipna: bool) -> Variable:
     """Record running sums or products along dims, one dim after the other."""
-    if skipna and x.type.dtype.kind in "fc":
+    if dims and skipna and x.type.dtype.kind in "fc":
         x = _filled(x, 0 if name == "cumulative_sum" else 1)
     for dim in dims:
         x = getattr(op, name)(x, axis=x.type.axis(dim))

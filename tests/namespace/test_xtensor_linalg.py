@@ -64,3 +64,62 @@ def test_dims_are_never_guessed(dims) -> None:
 def test_labels_stay() -> None:
     x = XTensor(np.eye(2), dims=("row", "col"), coords={"row": ["a", "b"]})
     assert xp.linalg.cholesky(x, dims=("row", "col")).sel(row="b").values.tolist() == [0.0, 1.0]
+
+
+# -- every function of matrices, against NumPy over the batch --------------------------------------
+
+
+def named(values: np.ndarray) -> XTensor:
+    x = XTensor(values, dims=("chain", "row", "col"), coords={"row": list("abc")}, name="m")
+    return x.transpose("row", "chain", "col")
+
+
+@pytest.mark.parametrize("name", sorted(linalg.FORMS))
+def test_as_numpy_over_the_batch(name: str) -> None:
+    values = matrices()
+    got = getattr(linalg, name)(named(values), dims=("row", "col"))
+    reference = {
+        "matrix_rank": np.linalg.matrix_rank,
+        "svd": lambda m: np.linalg.svd(m, full_matrices=False),
+        "svdvals": lambda m: np.linalg.svd(m, compute_uv=False),
+        "trace": lambda m: np.trace(m, axis1=1, axis2=2),
+    }.get(name) or getattr(np.linalg, name)
+    want = reference(values)
+    many = got if isinstance(got, tuple) else (got,)
+    for g, w in zip(many, want if isinstance(want, tuple) else (want,), strict=True):
+        np.testing.assert_allclose(abs(g.values), abs(w), rtol=1e-9, atol=1e-9)
+        assert g.dims[0] == "chain" and g.name == "m"
+        assert ("row" in g.coords) == ("row" in g.dims)
+
+
+def test_solve_and_products() -> None:
+    values = matrices()
+    a, b = named(values), XTensor(RNG.normal(size=(3, 4)), dims=("row", "k"))
+    x = linalg.solve(a, b, dims=("row", "col"))
+    assert x.dims == ("chain", "col", "k")
+    again = a.dot(x, dim="col").transpose("row", "k", "chain")
+    np.testing.assert_allclose(again.values[..., 0], b.values)
+    p = linalg.matmul(a, b, dims=(("col", "row"), ("row", "k")))
+    assert p.dims == ("chain", "col", "k")
+    e = linalg.einsum([("row", "col"), ("row", "k"), ("col", "k")], a, b)
+    np.testing.assert_allclose(e.transpose(*p.dims).values, p.values)
+    assert linalg.einsum([("row", "col"), ("row",)], a, b).dims == ("chain", "col", "k")
+
+
+def test_norms() -> None:
+    values = matrices()
+    x = named(values)
+    np.testing.assert_allclose(
+        xp.linalg.vector_norm(x, dims="col").transpose("chain", "row").values,
+        np.linalg.norm(values, axis=-1),
+    )
+    np.testing.assert_allclose(
+        xp.linalg.matrix_norm(x, dims=("row", "col")).values, np.linalg.norm(values, axis=(1, 2))
+    )
+
+
+def test_dims_are_never_guessed() -> None:
+    with pytest.raises(DimError, match="needs dims="):
+        xp.linalg.inv(named(matrices()))
+    with pytest.raises(DimError, match="right side"):
+        linalg.solve(named(matrices()), XTensor(np.ones(2), dims="z"), dims=("row", "col"))
