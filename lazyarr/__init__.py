@@ -51,6 +51,7 @@ _HOME = {
     ),
     "lazyarr.namespace.control_branch": ("cond", "switch"),
     "lazyarr.namespace.derivatives": ("grad", "jvp", "stop_gradient", "value_and_grad", "vjp"),
+    "lazyarr.namespace.foreign": ("wrap_jax", "wrap_torch"),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.state": ("shared",),
     "lazyarr.namespace.transforms": ("compute", "jit", "symbol"),

@@ -249,6 +249,9 @@ def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
     for step in steps:
         if step.node is None:
             step.run = backend.compile(step.graph)
+    seconds = time.perf_counter() - start
+    place = graph.outputs[0].where_made() if graph.outputs else ""
+    stats.log(f"{backend.name}: {len(ready.toposort())} nodes in {seconds:.3f} s, made at {place}")
     return Variant(
         ready,
         spec,
@@ -256,7 +259,7 @@ def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
         steps,
         slots,
         outputs,
-        time.perf_counter() - start,
+        seconds,
         "\n".join(map(str, record)),
     )
 

@@ -9,6 +9,7 @@ import gc
 import math
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -31,7 +32,10 @@ LARGE = 5_000_000  # element operations beyond which a structure is compiled at 
 HISTORY = 2_000  # evaluations whose expressions are kept for derivatives
 DEPTH = 500  # operations recorded on values before they are computed unasked
 
+MANY = 50  # structures compiled at one place before a warning
+
 _seen: set[tuple] = set()
+_compiles: dict[str, int] = {}
 _programs: dict[tuple, "Entry"] = {}
 _lock = threading.Lock()
 
@@ -90,12 +94,28 @@ def _run(expression: Expression) -> list:
         stats.count("misses")
         if tier == "auto" and _first_sight(key) and _work(expression) < LARGE:
             return _interpret(expression)
+        _note_compile()
         entry = Entry(expression, backend)
         with _lock:
             entry = _programs.setdefault(key, entry)
     else:
         stats.count("hits")
     return entry(expression)
+
+
+def _note_compile() -> None:
+    """Warn when one place in the user's code keeps compiling new structures."""
+    place = describe_site(nodes_module.site())
+    with _lock:
+        _compiles[place] = _compiles.get(place, 0) + 1
+        many = _compiles[place] == MANY
+    if many:
+        warnings.warn(
+            f"{place} has compiled {MANY} different structures. Something static changes each time "
+            "(an axis, a dtype, the number of operations); make it an argument of one `function`, or "
+            'set_options(tier="interpret").',
+            stacklevel=2,
+        )
 
 
 def _first_sight(key: tuple) -> bool:

@@ -1,5 +1,7 @@
 """Counters of what the driver did, for users and tests: `lazyarr.stats()`."""
 
+import os
+import sys
 import threading
 from collections import Counter
 
@@ -24,3 +26,9 @@ def reset() -> None:
     """Set all counters to 0."""
     with _lock:
         _counts.clear()
+
+
+def log(message: str) -> None:
+    """Write a line to standard error when LAZYARR_LOG is set (to anything but 0)."""
+    if os.environ.get("LAZYARR_LOG", "0") not in ("", "0"):
+        print(f"lazyarr: {message}", file=sys.stderr)

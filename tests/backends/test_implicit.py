@@ -191,3 +191,18 @@ def test_eight_threads_record_force_and_compile():
         finally:
             xp.set_options(backend="auto")
     assert not problems
+
+
+def test_a_place_that_keeps_compiling_is_named(monkeypatch):
+    monkeypatch.setattr(implicit, "MANY", 3)
+
+    def ask(k):
+        x = xp.asarray(np.ones(3))
+        for _ in range(k):
+            x = xp.sin(x) * 1.25
+        return x.compute()
+
+    with xp.set_options(backend="c", tier="compile"):
+        with pytest.warns(UserWarning, match="test_implicit.py.*different structures"):
+            for k in range(31, 35):
+                ask(k)

@@ -18,7 +18,10 @@ from lazyarr import XTensor
 
 xr = pytest.importorskip("xarray")
 
-from tests.namespace import named_cases_labels  # noqa: E402, F401 - registers its cases
+from tests.namespace import (  # noqa: E402
+    named_cases_handle,  # noqa: F401 - registers its cases
+    named_cases_labels,  # noqa: F401
+)
 from tests.namespace.named_cases import CASES, draw  # noqa: E402
 
 SEEDS = range(int(os.environ.get("LAZYARR_ORACLE_EXAMPLES", "30")))

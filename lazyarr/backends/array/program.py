@@ -17,6 +17,7 @@ from lazyarr.backends.array.table import Table, Unsupported
 from lazyarr.backends.array.text import INT32, Module, Scope
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
+from lazyarr.graph.ops.foreign import knows_sizes
 from lazyarr.graph.scalar import PRIMS, var
 from lazyarr.graph.shapes import Atom, Size
 from lazyarr.graph.traverse import Graph, toposort
@@ -178,6 +179,17 @@ def _solve(scope: Scope, node: Variable) -> str:
     return scope.call("solve_triangular", a, b, over=node.dtype, **node.params)
 
 
+def _foreign(scope: Scope, node: Variable) -> str:
+    """A function written in this namespace is called where it stands."""
+    table = scope.module.table
+    function = node.params["function"].inlined(table.name) if table.name else None
+    if function is None or not knows_sizes(node):
+        raise Unsupported(f"{node.params['function']} is not written in this namespace.")
+    name = scope.module.name("foreign")
+    scope.module.globals[name] = function
+    return f"{name}({', '.join(scope.arg(x) for x in node.inputs)})"
+
+
 def _pick(scope: Scope, node: Variable) -> str:
     return f"{scope.arg(node.inputs[0])}[{node.params['index']}]"
 
@@ -233,6 +245,7 @@ _BY_NAME: dict[str, Callable] = {
     "cholesky_lower": _cholesky,
     "solve_matrix": _solve,
     "scan": _scan,
+    "foreign": _foreign,
     "pick": _pick,
 }
 _BY_KIND: dict[str, Callable] = {

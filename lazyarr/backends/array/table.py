@@ -65,6 +65,7 @@ class Table:
     movable: Mapping[np.dtype, np.dtype] = field(default_factory=dict)
     # (word, category) that the namespace lacks although it has the word
     missing: frozenset = frozenset()
+    name: str = ""  # of the namespace, for foreign functions that are written in it
     frees: bool = True  # whether programs drop temporaries (they compute at once)
 
     def register(self, op_name: str, row: Callable) -> None:

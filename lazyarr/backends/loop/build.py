@@ -57,7 +57,7 @@ def build(scope: Scope, node: Variable) -> None:
 
 def build_map(scope: Scope, node: Variable) -> None:
     """out[i] = element"""
-    view = scope.store(node)
+    view = scope.views.get(node) or scope.store(node)  # a carry may be replaced where it lies
     axes, index = scope.axes(scope.shape(node))
     memo: dict = {}
     value = scope.element(node, index, memo, deep=True)
@@ -328,7 +328,8 @@ def build_scan(scope: Scope, node: Variable) -> None:
     if p["reverse"]:
         t = t * -1 + (last + -1)
     chains = carried_in_place(body, n_carry)
-    inner = Scope(program, body, {*scope.forced, *operands_of(chains.values())})
+    held = operands_of(chains.values(), body, n_carry)
+    inner = Scope(program, body, {*scope.forced, *held})
     carries = []
     for k in range(n_carry):
         x = node.inputs[k]
@@ -353,7 +354,7 @@ def build_scan(scope: Scope, node: Variable) -> None:
     for v, view in [*copies, *inner.late]:
         copy_into(inner, v, view, label="scan (output)")
     stop = _stop(scope, inner, node, step) if p["until"] else None
-    updates = _carry_updates(inner, body, carries, chains)
+    updates = _carry_updates(inner, body, carries, chains, held)
     _repeat(scope, Repeat(step, inner.steps, updates, "scan", count, stop), carries)
     if p["until"] or p["counted"]:
         _clear(scope, node, length, stacks)
@@ -408,7 +409,9 @@ def _result(scope: Scope, node: Variable, k: int, dtype, shape: tuple) -> View:
     return view
 
 
-def _carry_updates(inner: Scope, body: Graph, carries: list, chains: dict) -> list[Statement]:
+def _carry_updates(
+    inner: Scope, body: Graph, carries: list, chains: dict, held: list
+) -> list[Statement]:
     """Return the statements that store the new carries; a carry they read is copied out first."""
     places = {c.buffer for c in carries}
     moved = []
@@ -419,7 +422,7 @@ def _carry_updates(inner: Scope, body: Graph, carries: list, chains: dict) -> li
         if source is None or source.buffer in places:
             source = _copied_out(inner, v)
         moved.append((old, source))
-    for x in operands_of(chains.values()):
+    for x in held:
         view = inner.view(x)
         if view is not None and view.buffer in places:
             inner.views[x] = _copied_out(inner, x)
@@ -445,7 +448,8 @@ def _copied_out(scope: Scope, node: Variable) -> View:
 def carried_in_place(body: Graph, n_carry: int) -> dict[int, list[Variable]]:
     """Return for carries that only become updates of themselves the chain of these updates.
 
-    Nobody else may see a link of the chain: then it happens after all else in a step, in place.
+    A link replaces a region, or combines the whole array with another elementwise. Nobody else may
+    see a link of the chain: then it happens after all else in a step, in place.
     """
     users: dict[Variable, int] = {}
     for v in (*body.outputs, *(x for node in body.toposort() for x in node.inputs)):
@@ -453,19 +457,75 @@ def carried_in_place(body: Graph, n_carry: int) -> dict[int, list[Variable]]:
             users[v] = users.get(v, 0) + 1
     found = {}
     for k in range(n_carry):
-        chain, v = [], body.outputs[k]
-        while v.op is not None and v.op.name in UPDATES and users[v] == 1:
+        chain, v, c = [], body.outputs[k], body.inputs[k]
+        while v.op is not None and users[v] == 1:
+            below = _link(v, c)
+            if below is None:
+                break
             chain.insert(0, v)
-            v = v.inputs[0]
-        if chain and v is body.inputs[k]:
+            v = below
+        if chain and v is c:
             found[k] = chain
     return found
 
 
-def operands_of(chains: Iterable[list[Variable]]) -> list[Variable]:
-    """Return what chains of updates write and where: they are computed before the first of them."""
-    inputs = (x for chain in chains for node in chain for x in node.inputs[1:])
-    return [x for x in inputs if x.__class__ is Variable]
+def _link(v: Variable, c: Variable) -> Variable | None:
+    """Return what a node updates in place, on the way to a carry; None when it does not."""
+    if v.op.name in UPDATES:
+        return v.inputs[0]
+    if v.op.kind != "elementwise" or v.op.check is not None or not c.ndim or v.type is not c.type:
+        return None
+    way = [x for x in v.inputs if x.__class__ is Variable and x.type is c.type and _leads(x, c)]
+    return way[0] if len(way) == 1 else None
+
+
+def _leads(v: Variable, c: Variable) -> bool:
+    """Tell whether links lead from a node to a carry."""
+    while v is not c:
+        if v.op is None or not v.inputs or v.type is not c.type:
+            return False
+        if v.op.name in UPDATES:
+            v = v.inputs[0]
+        elif v.op.kind == "elementwise":
+            below = _link(v, c)
+            if below is None:
+                return False
+            v = below
+        else:
+            return False
+    return True
+
+
+def operands_of(chains: Iterable[list[Variable]], body: Graph, n_carry: int) -> list[Variable]:
+    """Return what chains read that a carry in its old state is needed for: it is computed before.
+
+    All operands of updates are. Of an elementwise link, what does not depend on a carry is computed
+    in it, and what does and is smaller than the whole is not.
+    """
+    found: dict[Variable, None] = {}
+    carried = set(body.inputs[:n_carry])
+    for v in body.toposort():
+        if any(x in carried for x in v.inputs if x.__class__ is Variable):
+            carried.add(v)
+    for chain in chains:
+        links = {*chain, chain[0].inputs[0]}
+        for node in chain:
+            others = [x for x in node.inputs if x.__class__ is Variable and x not in links]
+            if node.op.name in UPDATES:
+                found.update(dict.fromkeys(others))
+                continue
+            while others:
+                x = others.pop()
+                if x not in carried or x.expr is None and x not in carried:
+                    continue
+                spreads = x.expr is not None and (
+                    x.op.kind == "elementwise" or x.op.name in ("broadcast_to", "expand_dims")
+                )
+                if spreads and x.type.ndim and x.op.check is None:
+                    others.extend(y for y in x.inputs if y.__class__ is Variable)
+                else:
+                    found[x] = None
+    return list(found)
 
 
 BUILDERS = {

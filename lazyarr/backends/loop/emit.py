@@ -376,6 +376,8 @@ class Emitter(Values):
         """Append a store, and remember the value for readers in the same iteration."""
         index, offset = self.place(target, memo)
         self._here.body.append(Store(target.buffer, offset, value))
+        if target.buffer in self.many:
+            self.forget(target.buffer)
         if forward and target.buffer not in self.many:
             self._here.forward[target.buffer, target.shape, index] = value
 
@@ -383,6 +385,7 @@ class Emitter(Values):
         """Append an update of an element in memory."""
         _, offset = self.place(target, memo)
         self._here.body.append(Update(target.buffer, offset, monoid, value))
+        self.forget(target.buffer)
 
     def _check(self, holds: Scalar, code: int) -> None:
         """Fail with a code where a condition does not hold: at once, or after a vector loop."""

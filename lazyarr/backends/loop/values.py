@@ -275,9 +275,21 @@ class Values:
         if found is None:
             found = scalar.var(self._local("t", depth), buffer.dtype)
             scope.memo[buffer, offset] = found
-            scope.gathers |= any(dynamics((i,)) for i in access.index)
+            scope.gathers |= self._is_gather(access, memo, depth)
             scope.body.append(Load(found, buffer, offset))
         return found
+
+    def _is_gather(self, access: Access, memo: dict, depth: int) -> bool:
+        """Tell whether an index of an access is an element that varies along the loop of a depth."""
+        places = (memo.get(id(e)) for e in dynamics(access.index))
+        return any(a.prim == "var" and a.args[0].depth >= depth for a in places if a is not None)
+
+    def forget(self, buffer: Buffer) -> None:
+        """Drop what is known of the elements of a buffer: one of them changes."""
+        for scope in self.scopes:
+            stale = [k for k in scope.memo if k.__class__ is tuple and k[0] is buffer]
+            for key in stale:
+                del scope.memo[key]
 
     def _ready(self, buffer: Buffer) -> int:
         """Return the depth of the innermost open loop that also holds a write of the buffer."""
