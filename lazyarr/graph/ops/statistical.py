@@ -1,5 +1,6 @@
 """Statistical, utility and cumulative functions. Source: Array API standard 2025.12."""
 
+from lazyarr.errors import AxisError
 from lazyarr.graph import shapes
 from lazyarr.graph.dtypes import accumulator, as_dtype
 from lazyarr.graph.node import symbol
@@ -101,19 +102,27 @@ def any(x, /, *, axis=None, keepdims=False):
     return _reduced(x, axis, keepdims)
 
 
+def _located(x, axis, keepdims):
+    """One axis, or all of them as one flat index."""
+    (x,), params = _reduced(x, axis, keepdims)
+    if len(params["axis"]) not in (1, x.type.ndim):
+        raise AxisError(f"an index is along one axis, or over all of them, not {axis}.")
+    return (x,), params
+
+
 _INDEX = NO_GRADIENT("the result is an index, which carries no derivative")
 
 
 @reduction(combine="argmax", accepts="real numeric", vjp=_INDEX)
 def argmax(x, /, *, axis=None, keepdims=False):
     """Index of the first largest element; the first NaN where there is one."""
-    return _reduced(x, axis, keepdims)
+    return _located(x, axis, keepdims)
 
 
 @reduction(combine="argmin", accepts="real numeric", vjp=_INDEX)
 def argmin(x, /, *, axis=None, keepdims=False):
     """Index of the first smallest element; the first NaN where there is one."""
-    return _reduced(x, axis, keepdims)
+    return _located(x, axis, keepdims)
 
 
 # -- statistics built of them ---------------------------------------------------------------------
