@@ -16,7 +16,7 @@ from lazyarr.graph import dtypes
 from lazyarr.graph.node import UNSET, Call, Variable, symbol
 from lazyarr.graph.shapes import unknown
 from lazyarr.graph.traverse import Graph
-from lazyarr.graph.types import TensorType
+from lazyarr.graph.types import TensorType, TupleType
 
 # An exponent of this table is part of the key, and so of the program: passes may use it.
 EXPONENTS = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
@@ -50,7 +50,7 @@ def pending(nodes: Sequence[Variable]) -> Expression:
     exact = False
     while stack:
         v = stack.pop()
-        if v.type.__class__ is not TensorType:
+        if v.type.__class__ is TupleType:
             exact = True
         if v.expr is None:
             raise ConcretizationError(
@@ -62,8 +62,6 @@ def pending(nodes: Sequence[Variable]) -> Expression:
                 seen.add(x)
                 if x.value is UNSET:
                     stack.append(x)
-                elif x.type.__class__ is not TensorType:
-                    exact = True
     return Expression(tuple(nodes), sorted(seen, key=_sequence), exact)
 
 
@@ -240,7 +238,7 @@ class _Generaliser:
 
 
 def _unknown_type(t: TensorType) -> TensorType:
-    return TensorType(t.dtype, tuple(1 if s == 1 else unknown("n", not_one=True) for s in t.shape))
+    return t.with_shape(tuple(1 if s == 1 else unknown("n", not_one=True) for s in t.shape))
 
 
 def generalise(expression: Expression) -> General:

@@ -54,6 +54,7 @@ class XTensorType(TensorType):
     def _named(cls, plain: TensorType, dims: tuple) -> "XTensorType":
         self = cls._make(plain.dtype, plain.shape)
         self.dims, self.positional = as_dims(dims), plain
+        self.structure = (self.dtype, self.dims, self.ones)
         if len(self.dims) != self.ndim:
             raise DimError(
                 f"an array of shape {plain.shape} needs {self.ndim} dimension names, "

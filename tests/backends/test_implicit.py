@@ -51,6 +51,24 @@ def test_changing_numbers_and_sizes_compile_nothing_new(backend):
         assert gained["misses"] <= 8
 
 
+def test_changing_sizes_and_labels_of_named_arrays_compile_nothing_new(backend):
+    rng, choose = np.random.default_rng(0), random.Random(0)
+
+    def one(i):
+        n, m, k = choose.randint(3, 30), choose.randint(2, 9), choose.randint(0, 1)
+        a, b = rng.normal(size=(n, m)), rng.normal(size=m)
+        x = xp.XTensor(a, dims=("obs", "group"), coords={"group": [f"{i}-{j}" for j in range(m)]})
+        y = xp.XTensor(b, dims="group", coords={"group": x.coords["group"]})
+        got = ((x - y) * choose.random() * 0 + xp.exp(x * y)).isel(obs=slice(k, None)).mean("obs")
+        np.testing.assert_allclose(got.sel(group=f"{i}-1").values, np.exp(a * b)[k:].mean(axis=0)[1])
+
+    with xp.set_options(skipna=False):
+        gained = before_and_after(lambda: [one(i) for i in range(100)])
+    assert gained.get("compiles c", 0) <= 4
+    if backend == "c":
+        assert gained["misses"] <= 8
+
+
 def test_sharing_is_part_of_the_structure(backend):
     x, y = xp.asarray([1.0, 2.0]), xp.asarray([3.0, 4.0])
     for _ in range(3):
