@@ -50,7 +50,10 @@ _HOME = {
         "window",
     ),
     "lazyarr.namespace.control_branch": ("cond", "switch"),
-    "lazyarr.namespace.derivatives": ("grad", "jvp", "stop_gradient", "value_and_grad", "vjp"),
+    "lazyarr.namespace.custom": ("custom_jvp", "custom_vjp"),
+    "lazyarr.namespace.derivatives": (
+        "grad", "jvp", "linearize", "stop_gradient", "value_and_grad", "vjp",
+    ),
     "lazyarr.namespace.foreign": ("wrap_jax", "wrap_torch"),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.state": ("shared",),

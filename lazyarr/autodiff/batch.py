@@ -251,6 +251,11 @@ def _solve_columns(node: Variable, args: Args, size: object) -> Any:
 def _control(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     if node.op.name == "scan":
         return _scan(node, args, moved, size)
+    if node.op.name == "with_rule":
+        rule = node.params["rule"]
+        batched = batch(rule, [0] * len(rule.inputs), size)
+        operands = [widened(a, m, size) for a, m in zip(args, moved, strict=True)]
+        return node.op.record(tuple(operands), {**node.params, "rule": batched})
     return one_by_one(node, args, moved, size)
 
 

@@ -1,7 +1,7 @@
 """Forward mode: tangents flow from the inputs of a graph to its outputs.
 
-An op's `jvp` may be a function `(tangents, y, *operands, **params)`, a word for a structure (`linear`,
-`bilinear`, `zero`), or absent; see the README of this folder.
+An op's `jvp` may be a function `(tangents, y, *operands, **params)`, a word for a structure
+(`linear`, `bilinear`, `zero`), or absent; see the README of this folder.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def pushforward(
 ) -> list[Variable | None]:
     """Return the tangent of each output (None: no dependence) from tangents of `wrt`."""
     order = toposort(outputs, stop=wrt if stop else ())
-    alive = varied(order, wrt)
+    alive = _useful(order, outputs, varied(order, wrt))
     found: dict[Variable, object] = dict(zip(wrt, tangents, strict=True))
     for node in order:
         if node in found or node.expr is None or node not in alive:
@@ -33,6 +33,15 @@ def pushforward(
         if out is not None:
             found[node] = out
     return [found.get(v) for v in outputs]  # type: ignore[misc]
+
+
+def _useful(order: Sequence[Variable], outputs: Sequence[Variable], alive: set) -> set[Variable]:
+    """Return those of the living nodes whose tangent an output needs."""
+    wanted = {v for v in outputs if v in alive}
+    for v in reversed(order):
+        if v in wanted:
+            wanted.update(x for x in v.inputs if x.__class__ is Variable and x in alive)
+    return wanted
 
 
 class ForwardContext(Context):
@@ -143,9 +152,7 @@ def _double_pullback(node: Variable, tangents: list) -> object:
         raise GradientError(f"{node.op.name} declares no derivative; give its Op a vjp.")
     else:
         back = node.op.vjp(probes[0], node, *node.inputs, **node.params)
-    pairs = [
-        (g, t) for g, t in zip(back, tangents, strict=True) if g is not None and t is not None
-    ]
+    pairs = [(g, t) for g, t in zip(back, tangents, strict=True) if g is not None and t is not None]
     floats = [p for p in probes if carries_derivative(p)]
     found = pullback([g for g, _ in pairs], floats, [t for _, t in pairs], stop=True)
     by_probe = dict(zip(floats, found, strict=True))

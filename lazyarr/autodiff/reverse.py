@@ -31,9 +31,10 @@ def varied(order: Sequence[Variable], wrt: Sequence[Variable]) -> set[Variable]:
     """Return the nodes of an order through which a derivative by `wrt` can flow."""
     found = {v for v in wrt if carries_derivative(v)}
     for v in order:
-        if v not in found and carries_derivative(v):
-            if v.expr is not None and any(x in found for x in v.inputs if x.__class__ is Variable):
-                found.add(v)
+        if v in found or v.expr is None or v.op.jvp == "zero" or not carries_derivative(v):
+            continue
+        if any(x in found for x in v.inputs if x.__class__ is Variable):
+            found.add(v)
     return found
 
 
@@ -110,6 +111,7 @@ class OutputCotangents:
         return i in self.slots
 
     def __call__(self, i: int) -> Variable:
+        """Return the cotangent of an output."""
         t = self.node.type.types[i]
         return self.slots[i] if i in self.slots else op.zeros(t.shape, dtype=t.dtype)
 

@@ -30,9 +30,8 @@ def check(graph: Graph, lowered: bool = False) -> Graph:
             verify(v)
         if lowered:
             _check_lowered(v)
-        for value in v.params.values():
-            if isinstance(value, Graph):
-                _check_body(v, value, lowered)
+        if v.op.kind == "control" and "body" in v.params:
+            _check_body(v, v.params["body"], lowered)
     return graph
 
 

@@ -1,28 +1,33 @@
-"""Derivatives of functions and of expressions: `grad`, `value_and_grad`, `vjp`, `jvp`.
+"""Derivatives of functions and of expressions: `grad`, `value_and_grad`, `vjp`, `jvp`, `linearize`.
 
 The first argument decides: a function is transformed, an expression is differentiated by the
-handles given. Named expressions are lowered first, and a gradient has the dims and coords of what it
-is the gradient of. The gradient by a complex z = x + iy is df/dx + i df/dy, the direction of steepest
-ascent.
+handles given. Named expressions are lowered first, and a gradient has the dims and coords of what
+it is the gradient of. The gradient by a complex z = x + iy is df/dx + i df/dy, the direction of
+steepest ascent.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lazyarr.autodiff.forward import pushforward
 from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends.implicit import HISTORY
-from lazyarr.errors import GradientError
+from lazyarr.errors import ArgumentError, GradientError, ShapeError
 from lazyarr.graph.node import Variable
+from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.traverse import substitute, toposort
+from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.functions import asarray
-from lazyarr.namespace.tree import flatten, tree_map, unflatten
+from lazyarr.namespace.tree import Tree, flatten, paths, unflatten
 from lazyarr.namespace.xtensor import XTensor
+from lazyarr.namespace.xtensor_data import is_labelled
 from lazyarr.xtensor.lower import lower_nodes
 from lazyarr.xtensor.naming import unnamed
+
+UNUSED = ("zero", "warn", "raise")
 
 
 def _is_handle(value: object) -> bool:
@@ -113,6 +118,9 @@ def gradients(y: object, wrt: Sequence, unused: str = "zero") -> list:
 
     `unused` says what becomes of handles that y does not depend on: "zero", "warn" or "raise".
     """
+    if unused not in UNUSED:
+        raise ArgumentError(f'unused is "zero", "warn" or "raise", not {unused!r}.')
+    y = asarray_like(y)
     top = _node(y, "what is differentiated")
     if top.type.ndim:
         raise GradientError(
@@ -120,6 +128,11 @@ def gradients(y: object, wrt: Sequence, unused: str = "zero") -> list:
             "of it, or use vjp or jacobian."
         )
     _check_wrt(top, "this expression's value")
+    if top.type.dtype.kind == "c":
+        raise GradientError(
+            "the gradient is that of a real number, the expression is complex; take its real part "
+            "or abs, or use jvp for the derivative of a holomorphic function."
+        )
     nodes = [_check_wrt(_node(h, "wrt"), f"input {i}") for i, h in enumerate(wrt)]
     low, tied = lowered([top, *nodes])
     one = op.full((), 1.0, dtype=low[0].dtype)
@@ -147,8 +160,12 @@ def _unconnected(y: Variable, i: int, unused: str) -> None:
         warnings.warn(f"the expression does not depend on input {i}", stacklevel=4)
 
 
-def grad(f: object, argnums: object = 0, *, has_aux: bool = False):
+def grad(f: object, argnums: object = 0, *, has_aux: bool = False, unused: str = "zero"):
     """Return the gradient of a function, as a function, or of a 0-d expression by handles.
+
+    argnums: the number of an argument, or several; for an expression the handles, a pytree. With
+    `has_aux`, f returns a pair (value, aux), and the gradient is a pair with aux. unused: what is
+    done about inputs on which the value does not depend: "zero", "warn" or "raise".
 
     >>> import lazyarr as xp
     >>> x = xp.asarray([1.0, 2.0])
@@ -159,8 +176,8 @@ def grad(f: object, argnums: object = 0, *, has_aux: bool = False):
     """
     if _is_handle(f):
         leaves, tree = flatten(argnums)
-        return unflatten(tree, gradients(f, leaves))
-    both = value_and_grad(f, argnums, has_aux=has_aux)
+        return unflatten(tree, gradients(f, leaves, unused))
+    both = value_and_grad(f, argnums, has_aux=has_aux, unused=unused)
 
     def gradient(*args: object, **kwargs: object):
         value, g = both(*args, **kwargs)
@@ -169,8 +186,10 @@ def grad(f: object, argnums: object = 0, *, has_aux: bool = False):
     return gradient
 
 
-def value_and_grad(f: object, argnums: object = 0, *, has_aux: bool = False):
+def value_and_grad(f: object, argnums: object = 0, *, has_aux: bool = False, unused: str = "zero"):
     """Return value and gradient: of a function as a function, or of an expression as a pair.
+
+    The parameters are those of `grad`.
 
     >>> import lazyarr as xp
     >>> x = xp.symbol("x", shape=(3,))
@@ -179,78 +198,187 @@ def value_and_grad(f: object, argnums: object = 0, *, has_aux: bool = False):
     (array(14.), array([2., 4., 6.]))
     """
     if _is_handle(f):
-        return f, grad(f, argnums)
+        return f, grad(f, argnums, unused=unused)
 
     def both(*args: object, **kwargs: object):
-        numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
-        fresh = list(args)
-        leaves, trees = [], []
-        for i in numbers:
-            fresh[i] = tree_map(_independent, args[i])
-            found, tree = flatten(fresh[i])
-            leaves.append(found)
-            trees.append(tree)
-        value = f(*fresh, **kwargs)  # type: ignore[operator]
-        y = value[0] if has_aux else value
-        found = iter(gradients(y, [x for group in leaves for x in group]))
-        each = [
-            unflatten(tree, [next(found) for _ in group])
-            for tree, group in zip(trees, leaves, strict=True)
-        ]
-        return value, (tuple(each) if isinstance(argnums, tuple | list) else each[0])
+        value, leaves, build = recorded(f, argnums, args, kwargs)
+        y, _ = _with_aux(value, has_aux)
+        return value, build(gradients(y, leaves, unused))
 
     return both
 
 
-def _independent(value: object) -> object:
-    """Return a handle of its own for an argument, so that only its uses inside f count."""
+def recorded(f: object, argnums: object, args: Sequence, kwargs: Mapping) -> tuple:
+    """Call f on independent handles of chosen arguments.
+
+    Returns its value, the handles, and how to arrange one result for each handle.
+    """
+    numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    fresh, leaves, trees = list(args), [], []
+    for i in numbers:
+        if not isinstance(i, int) or not -len(args) <= i < len(args):
+            raise ArgumentError(f"argnums: there is no argument {i!r} among {len(args)}.")
+        found, tree = _independents(args[i], f"argument {i}")
+        fresh[i] = unflatten(tree, found)
+        leaves.extend(found)
+        trees.append(tree)
+
+    def build(results: Sequence) -> object:
+        rest = iter(results)
+        each = [unflatten(t, [next(rest) for _ in range(t.n_leaves)]) for t in trees]
+        return tuple(each) if isinstance(argnums, tuple | list) else each[0]
+
+    return f(*fresh, **kwargs), leaves, build  # type: ignore[operator]
+
+
+def _independents(value: object, label: str) -> tuple[list, Tree]:
+    """Return a handle of its own for every leaf of an argument, so that only uses inside count."""
+    leaves, tree = flatten(value)
+    return [_independent(x, p) for x, p in zip(leaves, paths(tree, label), strict=True)], tree
+
+
+def _independent(value: object, label: str = "an argument") -> object:
+    if is_labelled(value) and not isinstance(value, XTensor):
+        value = XTensor(value)
     if isinstance(value, XTensor):
+        _check_wrt(value._v, label)
         return XTensor._of(op.positive(value._v), value.coords, value.name, value.attrs)
     handle = value if isinstance(value, Array) else asarray(value)
-    if handle.dtype.kind not in "fc":
-        _check_wrt(handle._v, "an argument")
-    return Array(op.positive(handle._v))
+    return Array(op.positive(_check_wrt(handle._v, label)))
 
 
-def vjp(f: Callable, *primals: object):
-    """Return `f(*primals)` and a function from its cotangent to those of the primals."""
-    fresh = [_independent(x) for x in primals]
-    y = f(*fresh)
+def _with_aux(value: object, has_aux: bool) -> tuple:
+    """Return what is differentiated and what is handed through."""
+    if not has_aux:
+        return value, ()
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ArgumentError("with has_aux=True the function returns a pair (value, aux).")
+    return value[0], (value[1],)
+
+
+def vjp(f: Callable, *primals: object, has_aux: bool = False):
+    """Return `f(*primals)` and a function from its cotangent to those of the primals.
+
+    Primals and value may be pytrees; cotangents come and go in their structures. With `has_aux`, f
+    returns a pair (value, aux), and aux comes third. By complex numbers the cotangents are
+    conjugated as gradients are.
+
+    >>> import lazyarr as xp
+    >>> y, back = vjp(lambda x: x**2, xp.asarray([1.0, 2.0]))
+    >>> back(xp.asarray([1.0, 10.0]))[0].compute()
+    array([ 2., 40.])
+    """
+    leaves, tree = _independents(tuple(primals), "primals")
+    y, aux = _with_aux(f(*unflatten(tree, leaves)), has_aux)
+    values, y_tree = flatten(y)
+    values = [asarray_like(v) for v in values]
 
     def back(cotangent: object):
-        low, tied = lowered([_node(y, "the result"), *(x._v for x in fresh)])
-        g = unnamed(_node(asarray_like(cotangent), "the cotangent"))
-        found = tied(pullback([low[0]], low[1:], [conjugate(g)]))
-        return tuple(
-            relabel(op.zeros(x.shape, dtype=x.dtype) if v is None else conjugate(v), h)
-            for v, x, h in zip(found, low[1:], fresh, strict=True)
+        seeds = _seeds(cotangent, values, y_tree, "a cotangent")
+        low, tied = lowered([*(v._v for v in values), *(x._v for x in leaves)])
+        ys, xs = low[: len(values)], low[len(values) :]
+        found = tied(pullback(ys, xs, [conjugate(g) for g in seeds]))
+        return unflatten(tree, _filled(map(_conjugate, found), xs, leaves))
+
+    return y, back, *aux
+
+
+def _conjugate(v: Variable | None) -> Variable | None:
+    return None if v is None else conjugate(v)
+
+
+def _filled(found: Iterable, nodes: Sequence[Variable], like: Sequence) -> list:
+    """Return handles of results, zeros for those that are None."""
+    return [
+        relabel(op.zeros(x.shape, dtype=x.dtype) if v is None else v, h)
+        for v, x, h in zip(found, nodes, like, strict=True)
+    ]
+
+
+def jvp(f: Callable, primals: Sequence, tangents: Sequence, *, has_aux: bool = False):
+    """Return `f(*primals)` and its tangent along tangents, which have the structure of the primals.
+
+    With `has_aux`, f returns a pair (value, aux), and aux comes third. It is the derivative of
+    holomorphic functions.
+
+    >>> import lazyarr as xp
+    >>> xp.jvp(lambda x: x**2, (xp.asarray(3.0),), (xp.asarray(1.0),))[1].compute()
+    array(6.)
+    """
+    y, push, *aux = linearize(f, *primals, has_aux=has_aux)
+    return y, push(*tangents), *aux
+
+
+def linearize(f: Callable, *primals: object, has_aux: bool = False):
+    """Return `f(*primals)` and the linear function of its tangents there.
+
+    f is recorded and differentiated once, however often the linear function is called. With
+    `has_aux`, f returns a pair (value, aux), and aux comes third.
+
+    >>> import lazyarr as xp
+    >>> y, push = linearize(xp.sin, xp.asarray(0.0))
+    >>> float(push(2.0)), float(push(3.0))
+    (2.0, 3.0)
+    """
+    leaves, tree = _independents(tuple(primals), "primals")
+    y, aux = _with_aux(f(*unflatten(tree, leaves)), has_aux)
+    values, y_tree = flatten(y)
+    values = [asarray_like(v) for v in values]
+    low, tied = lowered([*(v._v for v in values), *(x._v for x in leaves)])
+    ys, xs = low[: len(values)], low[len(values) :]
+    slots = [make_symbol(TensorType(x.dtype, x.shape)) for x in xs]
+    found = tied(pushforward(ys, xs, slots))
+
+    def push(*tangents: object):
+        seeds = _seeds(tuple(tangents), leaves, tree, "a tangent")
+        here = iter(
+            substitute([t for t in found if t is not None], dict(zip(slots, seeds, strict=True)))
         )
+        moved = [None if t is None else next(here) for t in found]
+        return unflatten(y_tree, _filled(moved, ys, values))
 
-    return y, back
+    return y, push, *aux
 
 
-def jvp(f: Callable, primals: Sequence, tangents: Sequence):
-    """Return `f(*primals)` and its tangent along tangents."""
-    fresh = [_independent(x) for x in primals]
-    y = f(*fresh)
-    low, tied = lowered([_node(y, "the result"), *(x._v for x in fresh)])
-    seeds = [unnamed(_node(asarray_like(t), "a tangent")) for t in tangents]
-    (found,) = tied(pushforward([low[0]], low[1:], seeds))
-    if found is None:
-        found = op.zeros(low[0].shape, dtype=low[0].dtype)
-    return y, relabel(found, y)
+def _seeds(given: object, like: Sequence, tree: Tree, what: str) -> list[Variable]:
+    """Return cotangents or tangents as positional nodes of the types of what they belong to."""
+    found, other = flatten(given)
+    if tree.kind is not None and other != tree:
+        raise ArgumentError(f"{what} has not the structure of what it belongs to, {paths(tree)}.")
+    if len(found) != len(like):
+        raise ArgumentError(f"{len(found)} for {len(like)}: {what} belongs to every leaf.")
+    return [unnamed(like_handle(t, h, what)) for t, h in zip(found, like, strict=True)]
+
+
+def like_handle(value: object, handle: object, what: str = "a tangent") -> Variable:
+    """Return a value with the dtype, the order of dims and the shape of a handle."""
+    t = asarray_like(value)
+    if isinstance(t, XTensor) and isinstance(handle, XTensor):
+        t = t.transpose(*handle.dims)
+    node, want = t._v, handle._v.type  # type: ignore[attr-defined]
+    if node.type.dtype != want.dtype:
+        node = op.astype(node, want.dtype)
+    if node.type.ndim != want.ndim:
+        raise ShapeError(f"{what} of shape {node.type.shape} for a value of shape {want.shape}.")
+    return node
 
 
 def asarray_like(value: object) -> object:
     """Return a handle for anything array-like."""
+    if is_labelled(value) and not isinstance(value, XTensor):
+        return XTensor(value)
     return value if _is_handle(value) else asarray(value)
 
 
 def stop_gradient(x: object) -> object:
-    """Return x, which derivatives take for a constant."""
-    node = op.stop_gradient(_node(asarray_like(x), "x"))
-    if isinstance(x, XTensor):
-        return XTensor._of(node, x.coords, x.name, x.attrs)
+    """Return x, which derivatives take for a constant.
+
+    >>> import lazyarr as xp
+    >>> float(xp.grad(lambda x: x * stop_gradient(x))(3.0))
+    3.0
+    """
+    handle = asarray_like(x)
+    node = op.stop_gradient(_node(handle, "x"))
+    if isinstance(handle, XTensor):
+        return XTensor._of(node, handle.coords, handle.name, handle.attrs)
     return Array(node)
-
-

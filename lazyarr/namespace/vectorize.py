@@ -23,12 +23,14 @@ from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array
 from lazyarr.namespace.derivatives import (
     _check_wrt,
-    _independent,
+    _independents,
     _is_handle,
     _node,
     asarray_like,
     gradients,
+    like_handle,
     lowered,
+    recorded,
     relabel,
 )
 from lazyarr.namespace.functions import asarray
@@ -265,31 +267,10 @@ def jacobian(f: object, argnums: object = 0, *, mode: str | None = None):
         return unflatten(tree, _jacobians(f, leaves, mode))
 
     def derivative(*args: object, **kwargs: object):
-        value, leaves, build = _recorded(f, argnums, args, kwargs)
+        value, leaves, build = recorded(f, argnums, args, kwargs)
         return tree_map(lambda y: build(_jacobians(y, leaves, mode)), value)
 
     return derivative
-
-
-def _recorded(f, argnums: object, args: Sequence, kwargs: Mapping) -> tuple:
-    """Call f on independent handles of chosen arguments.
-
-    Returns its value, the handles, and how to arrange one result for each handle.
-    """
-    numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    fresh, leaves, trees = list(args), [], []
-    for i in numbers:
-        fresh[i] = tree_map(_independent, args[i])
-        found, tree = flatten(fresh[i])
-        leaves.extend(found)
-        trees.append(tree)
-
-    def build(results: Sequence) -> object:
-        rest = iter(results)
-        each = [unflatten(t, [next(rest) for _ in range(t.n_leaves)]) for t in trees]
-        return tuple(each) if isinstance(argnums, tuple | list) else each[0]
-
-    return f(*fresh, **kwargs), leaves, build
 
 
 def _jacobians(y: object, wrt: Sequence, mode: str | None) -> list:
@@ -398,7 +379,7 @@ def hessian(f: object, argnums: object = 0):
         return unflatten(tree, [unflatten(tree, row) for row in _hessians(f, leaves)])
 
     def derivative(*args: object, **kwargs: object):
-        value, leaves, build = _recorded(f, argnums, args, kwargs)
+        value, leaves, build = recorded(f, argnums, args, kwargs)
         return build([build(row) for row in _hessians(value, leaves)])
 
     return derivative
@@ -423,16 +404,15 @@ def hvp(f: object, primals: object, tangents: object):
         y = f
         leaves, tree = flatten(primals)
     else:
-        fresh = tree_map(_independent, tuple(primals))
-        y = f(*fresh)
-        leaves, tree = flatten(fresh)
+        leaves, tree = _independents(tuple(primals), "primals")
+        y = f(*unflatten(tree, leaves))
     directions, other = flatten(tangents if _is_handle(f) else tuple(tangents))
     if len(directions) != len(leaves) or (other != tree and tree.kind is not None):
         raise ArgumentError("hvp: primals and tangents differ in structure.")
     first = gradients(y, leaves)
     low, tied = lowered([*(g._v for g in first), *(x._v for x in leaves)])
     grads, xs = low[: len(first)], low[len(first) :]
-    seeds = [unnamed(_like(t, h)) for t, h in zip(directions, leaves, strict=True)]
+    seeds = [unnamed(like_handle(t, h)) for t, h in zip(directions, leaves, strict=True)]
     found = tied(pushforward(grads, xs, seeds))
     return unflatten(
         tree,
@@ -441,17 +421,6 @@ def hvp(f: object, primals: object, tangents: object):
             for v, x, h in zip(found, xs, leaves, strict=True)
         ],
     )
-
-
-def _like(tangent: object, handle: object) -> Variable:
-    """Return a tangent with the dtype and order of dims of what it is a direction of."""
-    t = asarray_like(tangent)
-    if isinstance(t, XTensor) and isinstance(handle, XTensor):
-        t = t.transpose(*handle.dims)
-    node = t._v if t._v.type.dtype == handle.dtype else op.astype(t._v, handle.dtype)
-    if node.type.ndim != handle.ndim:
-        raise ShapeError(f"hvp: a tangent of shape {t.shape} for one of shape {handle.shape}.")
-    return node
 
 
 __all__ = ["hessian", "hvp", "jacobian", "vectorize"]

@@ -12,6 +12,7 @@ from lazyarr.graph.ops import (  # noqa: F401
     linalg,
     manipulation,
     norms,
+    ruled,
     searching,
     sorting,
     special,
