@@ -17,17 +17,13 @@ from lazyarr.backends.c.lapack import pointers
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache
-from lazyarr.backends.loop.build import BUILDERS
 from lazyarr.backends.loop.plan import Plan, plan
-from lazyarr.backends.loop.rules import rule_of
+from lazyarr.backends.loop.support import supports
 from lazyarr.config import options
 from lazyarr.errors import BackendError
 from lazyarr.graph.node import Variable
 from lazyarr.graph.shapes import Atom, Size, atoms, lone_atom
 from lazyarr.graph.traverse import Graph
-from lazyarr.graph.types import TensorType, TupleType, Type
-
-DTYPES = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
 
 
 class CBackend:
@@ -143,33 +139,6 @@ def _free(atom: Atom) -> set[Atom]:
     if atom.kind == "dim":
         return {atom}
     return set().union(*(atoms(argument) for argument in atom.args))
-
-
-def supports(node: Variable) -> bool:
-    """Can the loop family lower the node: real and boolean dtypes, kinds that have a rule?"""
-    op = node.op
-    if op is None or op.name == "pick":
-        return _plain(node.type)
-    operands = [x.type for x in node.inputs if isinstance(x, Variable)]
-    if not all(map(_plain, (node.type, *operands))) or any(
-        isinstance(x, complex) for x in node.inputs
-    ):
-        return False
-    if op.kind == "control":
-        body = node.params.get("body")
-        return op.name in BUILDERS and all(map(supports, body.toposort()))
-    if op.kind == "elementwise":
-        return op.formula is not None
-    if op.kind == "movement" and op.name not in BUILDERS:
-        return op.name == "reshape" or op.index is not None
-    return op.name in BUILDERS or op.kind in BUILDERS or rule_of(node) is not None
-
-
-def _plain(type_: Type) -> bool:
-    """Are all arrays of the type of a dtype that C programs know?"""
-    if isinstance(type_, TupleType):
-        return all(map(_plain, type_.types))
-    return isinstance(type_, TensorType) and type_.dtype.name in DTYPES
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:

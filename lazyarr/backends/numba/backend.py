@@ -62,7 +62,8 @@ class NumbaExecutable:
             dim = np.array([values[k].shape[d] for k, d in self.places], np.int64)
             env = dict(zip(self.plan.atoms, dim.tolist(), strict=True))
         outputs = [
-            np.empty([shapes.evaluate(s, env) for s in shape], dtype) for shape, dtype in self.shapes
+            np.empty([shapes.evaluate(s, env) for s in shape], dtype)
+            for shape, dtype in self.shapes
         ]
         flat = [v.reshape(-1) for v in values]
         code = self.entry(dim, *flat, *[v.reshape(-1) for v in outputs])
