@@ -131,6 +131,8 @@ class XTensor(Selecting, Arranging, Reducing, Grouping, Windowing, Handle):
     def broadcast_equals(self, other: object) -> bool:
         """Tell whether two arrays are equal once each has the dims of the other."""
         other = as_xtensor(other)
+        if self._coords != other._coords:
+            return False
         try:
             a, b = self.broadcast_like(other), other.broadcast_like(self)
             return a.equals(b.transpose(*a.dims))
@@ -362,6 +364,9 @@ for _method, _name in (("neg", "negative"), ("pos", "positive"), ("abs", "abs"),
                        ("invert", "bitwise_invert")):  # fmt: skip
     setattr(XTensor, f"__{_method}__", _unary(_name))
 XTensor.round = _unary("round")
+XTensor.conj = XTensor.conjugate = _unary("conj")
+XTensor.real = property(_unary("real"), doc="The real parts of the elements.")
+XTensor.imag = property(_unary("imag"), doc="The imaginary parts of the elements.")
 
 
 def from_xarray(array: object) -> XTensor:

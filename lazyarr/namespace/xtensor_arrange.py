@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from lazyarr.config import options
-from lazyarr.errors import ArgumentError, DimError, near_match
+from lazyarr.errors import ArgumentError, CoordError, DimError, near_match
 from lazyarr.graph.shapes import Size
 from lazyarr.namespace.xtensor_data import cast, either
 from lazyarr.namespace.xtensor_handle import Handle
@@ -232,7 +232,18 @@ class Arranging(Handle):
             many = [n for n in many if n in self._coords]
         return self._like(self._v, self._coords.drop(many))
 
-    drop_indexes = drop_vars
+    def drop_indexes(self, coord_names: object, *, errors: str = "raise") -> "Handle":
+        """Return the array whose coordinates of some dims no longer serve as labels."""
+        many = [coord_names] if isinstance(coord_names, str) else list(coord_names)  # type: ignore
+        if errors == "ignore":
+            many = [n for n in many if n in self.indexes]
+        plain = {}
+        for name in many:
+            c = self._coords[name]
+            if c.index is None:
+                raise CoordError(f"drop_indexes: coordinate {name!r} has no index.")
+            plain[name] = Coord(c.dims, c.values, None, c.attrs)
+        return self._like(self._v, self._coords.assign(plain))
 
     def reset_coords(self, names: object = None, *, drop: bool = False) -> "Handle":
         """Return the array without its coordinates that are no index; `drop=True` is needed."""

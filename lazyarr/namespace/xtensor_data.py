@@ -98,6 +98,9 @@ def _coord(name: str, given: object) -> Coord:
         index = given.to_index()  # type: ignore[attr-defined]
         levels = tuple((str(n), Index(v)) for n, v in zip(index.names, index.levels, strict=True))
         return Coord(as_dims(held.dims), None, Index(values, levels), dict(held.attrs))
+    bare = name not in getattr(given, "xindexes", {name})
+    if bare and as_dims(held.dims) == (name,):
+        return Coord((name,), values.copy(), None, dict(held.attrs))
     return Coord.of(name, as_dims(held.dims), values, dict(held.attrs))
 
 

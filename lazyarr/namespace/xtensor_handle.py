@@ -143,9 +143,10 @@ class Handle:
         """Compute, and return an xr.DataArray with the same dims, coords, name and attrs."""
         import xarray as xr
 
-        return xr.DataArray(
-            self.values, to_xarray_coords(self._coords), self.dims, self._name, self.attrs
-        )
+        coords = to_xarray_coords(self._coords)
+        out = xr.DataArray(self.values, coords, self.dims, self._name, self.attrs)
+        bare = [k for k, c in self._coords.items() if c.dims == (k,) and c.index is None]
+        return out.drop_indexes(bare) if bare else out
 
     def compute(self):
         """Compute, and return an xr.DataArray, or an XTensor where xarray is not installed."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lazyarr.errors import ConcretizationError, CoordError, DimError
+from lazyarr.errors import ArgumentError, ConcretizationError, CoordError, DimError
 from lazyarr.graph.registry import op
 from lazyarr.namespace import xtensor_index
 from lazyarr.namespace.xtensor_data import cast, either
 from lazyarr.namespace.xtensor_handle import Handle
-from lazyarr.xtensor import moving
+from lazyarr.xtensor import filling, moving
 from lazyarr.xtensor.coords import Coord, Index
 from lazyarr.xtensor.joining import join_indexes, positions_in, reindex_coords, take_filled
 from lazyarr.xtensor.naming import unnamed
@@ -206,6 +206,60 @@ class Selecting(Handle):
         where = positions_in(index, target, method, tolerance)
         coords = reindex_coords(self._coords, dim, target, where)
         return self._like(take_filled(node, dim, where, fill), coords)
+
+    # -- what stands between known values ---------------------------------------------------------
+
+    def ffill(self, dim: str, limit: int | None = None) -> "Handle":
+        """Return the elements, NaN replaced by the last value before along a dim."""
+        return self._like(filling.carried(self._v, dim, True, limit), self._coords)
+
+    def bfill(self, dim: str, limit: int | None = None) -> "Handle":
+        """Return the elements, NaN replaced by the first value after along a dim."""
+        return self._like(filling.carried(self._v, dim, False, limit), self._coords)
+
+    def rank(self, dim: str, *, pct: bool = False, keep_attrs: bool | None = None) -> "Handle":
+        """Return the rank of each element along a dim, from 1 (or as a fraction), ties averaged."""
+        return self._like(filling.ranks(self._v, dim, pct), self._coords)
+
+    def interp(
+        self, coords=None, method: str = "linear", assume_sorted: bool = False, kwargs=None, **kw
+    ) -> "Handle":
+        """Return values at other labels along dims, on lines between neighbours; NaN outside.
+
+        method: "linear" or "nearest". The labels must be numbers or dates, and known.
+        """
+        if method not in ("linear", "nearest"):
+            raise ArgumentError(f"interp: method is 'linear' or 'nearest', got {method!r}.")
+        out = self
+        for dim, wanted in either(coords, kw, "interp").items():
+            out = out._interpolated(dim, wanted, method)
+        return out
+
+    def _interpolated(self, dim: str, wanted: object, method: str) -> "Handle":
+        x = self.sortby(dim)
+        labels = x._labels_of(dim).labels
+        target = np.asarray(getattr(wanted, "values", wanted))
+        dates = labels.dtype.kind == "M"
+        if not dates and labels.dtype.kind not in "iuf":
+            raise CoordError(f"interp: the labels of {dim!r} have no distances: {labels.dtype}.")
+        known, new = (
+            a.astype("M8[ns]").astype(np.int64).astype(np.float64) if dates else
+            a.astype(np.float64) for a in (labels, target)
+        )  # fmt: skip
+        node = cast(x._v, moving.nan_dtype(x.dtype))
+        node = filling.interpolated(node, dim, known, np.atleast_1d(new), method)
+        coords = x._coords.without_dim(dim)
+        dims = (dim,) if target.ndim else ()
+        if not target.ndim:
+            node = moving.squeeze(node, (dim,))
+        label = Coord.of(dim, dims, target, x._coords[dim].attrs)
+        return x._like(node, coords.assign({dim: label}))
+
+    def interp_like(self, other: object, method: str = "linear", **kw: object) -> "Handle":
+        """Return values at the labels of another array along the dims that both have."""
+        other = self._as(other)
+        wanted = {d: i.labels for d, i in other.indexes.items() if d in self.dims}
+        return self.interp(wanted, method)
 
     def combine_first(self, other: object) -> "Handle":
         """Return the elements that are not NaN, elsewhere those of another array; labels unite."""

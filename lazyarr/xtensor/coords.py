@@ -64,6 +64,12 @@ class Index:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __iter__(self) -> Iterator:
+        return iter(self.labels)
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return np.array(self.labels, dtype=dtype)
+
     def __repr__(self) -> str:
         return f"Index({shown(self.labels)})"
 
@@ -422,8 +428,9 @@ class Coords(Mapping):
                 out[name] = c
             elif all(k is not None for k in used.values()) and isinstance(c.values, np.ndarray):
                 dims, values = take_values(c.dims, c.values, used)
-                out[name] = Coord.of(name, dims, values, c.attrs)
-                if c.index is not None and c.index.levels and out[name].index is not None:
+                if c.index is None or dims != (name,):
+                    out[name] = Coord(dims, _frozen(values), None, c.attrs)
+                else:
                     out[name] = Coord(dims, None, Index(values, c.index.levels), c.attrs)
         return Coords(out)
 

@@ -114,7 +114,18 @@ def filled(rng: Rng) -> Case:
         draw(rng, "f8", dims=x.dims, nan=False).drop_vars(["a", "b", "c"], errors="ignore") > 0
     )
     dim, limit, name = pick(rng, *"abc"), pick(rng, None, 1, 2), pick(rng, "ffill", "bfill")
-    return [x], lambda x: getattr(x, name)(dim, limit=limit)
+
+    def f(x):
+        if isinstance(x, XTensor):
+            return getattr(x, name)(dim, limit=limit)
+        import pandas as pd  # xarray's own needs bottleneck
+
+        def along(v):
+            return getattr(pd.Series(v), name)(limit=limit).to_numpy()
+
+        return x.copy(data=np.apply_along_axis(along, x.get_axis_num(dim), x.values))
+
+    return [x], f
 
 
 @case("interp", "interp_like")
@@ -138,7 +149,19 @@ def interp(rng: Rng) -> Case:
 def rank(rng: Rng) -> Case:
     x = draw(rng, pick(rng, "f8", "i8"), dims=rng.permutation(list("abc"))[: rng.integers(1, 4)])
     dim, pct = str(x.dims[0]), bool(rng.integers(2))
-    return [x], lambda x: x.rank(dim, pct=pct)
+
+    def f(x):
+        if isinstance(x, XTensor):
+            return x.rank(dim, pct=pct)
+        from scipy import stats  # xarray's own needs bottleneck
+
+        axis = x.get_axis_num(dim)
+        out = stats.rankdata(x.values, axis=axis, nan_policy="omit")
+        if pct:
+            out = out / np.sum(~np.isnan(x.values), axis=axis, keepdims=True)
+        return x.copy(data=out.astype("f8"))
+
+    return [x], f
 
 
 @case("dt")

@@ -1,0 +1,62 @@
+"""What stands between known values: the last one carried on, lines between neighbours, ranks."""
+
+import numpy as np
+
+from lazyarr.errors import ConcretizationError
+from lazyarr.graph.node import Variable, data
+from lazyarr.graph.registry import op
+from lazyarr.xtensor import reducing
+from lazyarr.xtensor.joining import take_filled
+from lazyarr.xtensor.moving import shift, transpose
+from lazyarr.xtensor.types import XTensorType
+
+
+def carried(x: Variable, dim: str, forward: bool, limit: int | None) -> Variable:
+    """Record x with NaN replaced by the nearest value before (or after) it along a dim.
+
+    The distance doubles at each step: what a place cannot reach, a place near it may have reached.
+    """
+    size = x.type.sizes[dim]
+    most = limit if limit is not None else size - 1
+    if not isinstance(most, int):
+        raise ConcretizationError(f"the size of {dim!r} is not known while recording; give limit.")
+    reached = 0
+    while reached < most:
+        step = min(reached + 1, most - reached)
+        moved = shift(x, dim, step if forward else -step, np.nan)
+        x = op.where(reducing.isnull(x), moved, x)
+        reached += step
+    return x
+
+
+def interpolated(
+    x: Variable, dim: str, known: np.ndarray, wanted: np.ndarray, method: str
+) -> Variable:
+    """Record values at positions between those of rising labels; NaN outside of them."""
+    high = np.clip(np.searchsorted(known, wanted), 1, max(len(known) - 1, 1))
+    low = high - 1
+    high = np.minimum(high, len(known) - 1)
+    width = known[high] - known[low]
+    part = np.where(width > 0, (wanted - known[low]) / np.where(width > 0, width, 1), 0.0)
+    inside = (wanted >= known[0]) & (wanted <= known[-1])
+    if method == "nearest":
+        return take_filled(x, dim, np.where(inside, np.where(part > 0.5, high, low), -1), np.nan)
+    first = take_filled(x, dim, np.where(inside, low, -1), np.nan)
+    last = take_filled(x, dim, high, None)
+    weight = data(part.astype(x.type.dtype), XTensorType(x.type.dtype, (dim,), part.shape))
+    out = op.add(first, op.multiply(op.subtract(last, first), weight))
+    return transpose(out, x.type.dims)
+
+
+def ranks(x: Variable, dim: str, fraction: bool) -> Variable:
+    """Record the rank of each element along a dim, from 1, ties averaged; NaN has none."""
+    other = op.with_dims(x, tuple("_other" if d == dim else d for d in x.type.dims))
+    axis = "_other"
+    below = op.astype(op.less(other, x), np.float64)
+    equal = op.astype(op.equal(other, x), np.float64)
+    rank = op.add(op.sum(below, axis=axis), op.divide(op.add(op.sum(equal, axis=axis), 1), 2))
+    rank = op.where(reducing.notnull(x), transpose(rank, x.type.dims), np.nan)
+    if not fraction:
+        return rank
+    counts = op.astype(reducing.count(x, (x.type.axis(dim),)), np.float64)
+    return transpose(op.divide(rank, counts), x.type.dims)
