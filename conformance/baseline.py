@@ -1,7 +1,7 @@
 """Known failures of lazyarr, a list that may only shrink.
 
-`baseline.json` maps a library's name to the checks that it is known to fail, with the reason. A failure
-that is not listed is an error, and so is a listed check that passes: strike it from the list.
+`baseline.json` maps a library's name to the checks that it is known to fail, with the reason. A
+failure that is not listed is an error, and so is a listed check that passes: strike it out.
 """
 
 import json

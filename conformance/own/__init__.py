@@ -1,0 +1,1 @@
+"""The checks that need no checkout, made from the facts of the standard."""

@@ -25,6 +25,7 @@ class Progress:
         self.begin = time.monotonic()
 
     def __call__(self, run: Run, total: int, current: str) -> None:
+        """Say it, when it is time."""
         now = time.monotonic()
         terminal = sys.stderr.isatty()
         if now - self.last < (0.1 if terminal else 10.0) and current:

@@ -1,4 +1,4 @@
-"""Lazy namespaces: nothing computed while recording, types predicted, errors at the call, no aliasing.
+"""Lazy namespaces: nothing computed while recording, types predicted, errors at the call.
 
 A namespace is lazy here when it has `no_implicit_eval()`, a context in which computing is an error.
 """
@@ -54,7 +54,7 @@ def ask_prediction(library: Library, check: Check, options: Options) -> None:
             compare.dtype(str(value.dtype), dtype, f"{text}: the computed value")
 
 
-# -- errors at the call -----------------------------------------------------------------------------
+# -- errors at the call ---------------------------------------------------------------------------
 
 
 def _ones(xp, *shape, dtype="float64"):
@@ -68,7 +68,7 @@ BAD: list[tuple[str, str, Callable, tuple]] = [
     ("max", "an empty axis", lambda xp: xp.max(_ones(xp, 0)), _SIZES),
     ("argmax", "an empty axis", lambda xp: xp.argmax(_ones(xp, 0)), _SIZES),
     ("argmin", "axis out of bounds", lambda xp: xp.argmin(_ones(xp, 2), axis=-2), _SIZES),
-    ("cumulative_sum", "no axis of a matrix", lambda xp: xp.cumulative_sum(_ones(xp, 2, 2)), _SIZES),
+    ("cumulative_sum", "no axis", lambda xp: xp.cumulative_sum(_ones(xp, 2, 2)), _SIZES),
     ("cumulative_sum", "axis out of bounds", lambda xp: xp.cumulative_sum(_ones(xp, 2), axis=1),
      _SIZES),
     ("flip", "axis out of bounds", lambda xp: xp.flip(_ones(xp, 2), axis=1), _SIZES),
@@ -163,7 +163,7 @@ def ask_error(library: Library, check: Check, options: Options) -> None:
     raise Mismatch(f"no error, expected a {names}")
 
 
-# -- aliasing ---------------------------------------------------------------------------------------
+# -- aliasing -------------------------------------------------------------------------------------
 
 
 def _source_changes(library: Library) -> tuple:
@@ -251,7 +251,7 @@ def ask_aliasing(library: Library, check: Check, options: Options) -> None:
     compare.values(library.numpy(out), np.array(wanted))
 
 
-# -- backends ---------------------------------------------------------------------------------------
+# -- backends -------------------------------------------------------------------------------------
 
 
 def ask_agreement(library: Library, check: Check, options: Options) -> None:

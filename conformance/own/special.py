@@ -96,11 +96,11 @@ class Rule:
         """Return the operands that the rule speaks of; a complex one is its components."""
         if self.kind == "reduction":
             return [tuple(float(v) for v in self.operands[0].strip("[]").split())]
-        found = []
-        for values in itertools.product(SAMPLES, repeat=len(self.operands)):
-            if all(self._holds(i, values) for i in range(len(values))):
-                found.append(values)
-        return found
+        return [
+            values
+            for values in itertools.product(SAMPLES, repeat=len(self.operands))
+            if all(self._holds(i, values) for i in range(len(values)))
+        ]
 
     def _holds(self, i: int, values: tuple) -> bool:
         predicate = self.operands[i]
@@ -158,7 +158,7 @@ def _mirrored(found: list[Rule], name: str, functions: list[str], mirror: tuple)
     return out
 
 
-# -- results ----------------------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------
 
 
 def accepts(result: str, got: float, values: tuple, strict: bool) -> bool:
@@ -207,7 +207,7 @@ def _value(result: str, values: tuple) -> float:
     return float(result)
 
 
-# -- the check --------------------------------------------------------------------------------------
+# -- the check ------------------------------------------------------------------------------------
 
 
 def ask_special(library: Library, check: Check, options: Options) -> None:
@@ -261,7 +261,7 @@ def _complex(pairs: list[tuple[float, float]], dtype: str) -> np.ndarray:
 
 
 def operand(rule: Rule, values: tuple[float, float]) -> tuple[float, float]:
-    """Return the components of the operand: mirrored, and turned for a function of another's rules."""
+    """Return the components of the operand, mirrored and turned."""
     a, b = values[0] * rule.mirror[0], values[1] * rule.mirror[1]
     return (b, -a) if _source(rule) else (a, b)
 

@@ -1,7 +1,7 @@
 """A process that checks one library and writes a line of JSON for each step.
 
-`{"total": n}` first; `{"start": id}` before a check; its result after it. Ids on standard input, one
-a line, are left out: those that an earlier process has done.
+`{"total": n}` first; `{"start": id}` before a check; its result after it. Ids on standard input,
+one a line, are left out: those that an earlier process has done.
 """
 
 import argparse

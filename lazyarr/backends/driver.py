@@ -201,7 +201,10 @@ class Program:
     def fallbacks(self) -> list[str]:
         """Return what runs by its reference in any variant."""
         return [
-            s.fallback for v in self.variants.values() for s in v.steps if s.fallback is not None
+            s.fallback
+            for v in self.variants.values()
+            for s in v.steps
+            if s.node is not None and s.node.op.name != "pick"
         ]
 
     def explain(self) -> str:

@@ -14,6 +14,7 @@ from lazyarr.graph.traverse import Graph
 from lazyarr.passes.algebra import ALGEBRA
 from lazyarr.passes.composites import COMPOSITES
 from lazyarr.passes.fold import FOLD
+from lazyarr.passes.foreign import share_calls
 from lazyarr.passes.loops import loops
 from lazyarr.passes.movement import MOVEMENT
 from lazyarr.passes.stabilize import STABILIZE
@@ -73,6 +74,7 @@ class Step:
 
 
 SIMPLIFY = RulePass("simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE), OFF | {"composite"})
+SHARE = GraphPass("share_calls", share_calls)
 
 PIPELINE: tuple[Pass, ...] = (
     GraphPass("lower_named", lower_named),
@@ -81,8 +83,9 @@ PIPELINE: tuple[Pass, ...] = (
     SIMPLIFY,
     GraphPass("loops", loops),
     SIMPLIFY,  # the bodies of joined loops
+    SHARE,
 )
-INTERPRETED: tuple[Pass, ...] = PIPELINE[:2]
+INTERPRETED: tuple[Pass, ...] = (*PIPELINE[:2], SHARE)
 
 
 def run(graph: Graph, passes: Iterable[Pass] = PIPELINE, record: list[Step] | None = None) -> Graph:

@@ -154,6 +154,10 @@ class Joint(Traced):
         """The framework of the function."""
         return self.base.framework
 
+    def covers(self) -> tuple[Callee, int]:
+        """Return the function and how many operands it has."""
+        return self.base, self.primals
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """What is computed."""
@@ -166,7 +170,7 @@ class Joint(Traced):
         given = tuple(map(self.framework.ones, seeded)) if self.unit else tuple(cotangents)
         return (*outs, *back(given))
 
-    def joined(self, other: Callee) -> "Joint | None":
+    def joined(self, other: Callee, n: int) -> tuple[Callee, list[int], list[int]] | None:
         """Return the derivative by the operands of both."""
         same = isinstance(other, Joint) and (self.base, self.seeds, self.unit, self.primals) == (
             other.base, other.seeds, other.unit, other.primals,
@@ -174,7 +178,11 @@ class Joint(Traced):
         if not same:
             return None
         wrt = tuple(sorted({*self.wrt, *other.wrt}))
-        return Joint(self.base, wrt, self.seeds, self.unit, self.primals)
+        values = list(range(n - len(self.wrt)))
+        mine, others = (
+            values + [len(values) + wrt.index(i) for i in each.wrt] for each in (self, other)
+        )
+        return Joint(self.base, wrt, self.seeds, self.unit, self.primals), mine, others
 
     def __str__(self) -> str:
         return self.name
@@ -193,6 +201,10 @@ class Tangent(Traced):
     def framework(self) -> Framework:  # type: ignore[override]
         """The framework of the function."""
         return self.base.framework
+
+    def covers(self) -> tuple[Callee, int]:
+        """Return the function and how many operands it has."""
+        return self.base, self.primals
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -226,19 +238,14 @@ class Mapped(Traced):
         """What is computed."""
         return f"vmap({self.mapped.name})"
 
-    @property
-    def base(self) -> "Traced | None":  # type: ignore[override]
-        """A batched derivative holds the batched values, when it is batched over operands alone."""
-        inner = self.mapped.base
+    def covers(self) -> tuple[Callee, int] | None:
+        """A batched derivative holds the batched values, when an operand of theirs is batched."""
+        inner = self.mapped.covers()
         if inner is None:
             return None
-        axes = self.axes[: self.primals]
-        return Mapped(inner, axes) if any(a == 0 for a in axes) else None  # type: ignore[arg-type]
-
-    @property
-    def primals(self) -> int:
-        """How many operands the batched function itself has."""
-        return self.mapped.primals  # type: ignore[attr-defined]
+        function, n = inner
+        axes = self.axes[:n]
+        return (Mapped(function, axes), n) if any(a == 0 for a in axes) else None  # type: ignore[arg-type]
 
     def flat(self, *args: Any) -> tuple:
         """Return the outputs, the mapped axis in front."""

@@ -220,7 +220,9 @@ def _ours(size: object, names: dict) -> Any:
     try:
         return eval(text, {"__builtins__": {}}, words)
     except (NameError, TypeError) as error:
-        raise ArgumentError(f"the size {size} of a result cannot be written; give `out=`.") from error
+        raise ArgumentError(
+            f"the size {size} of a result cannot be written; give `out=`."
+        ) from error
 
 
 def _mod(a: Any, b: Any) -> Any:

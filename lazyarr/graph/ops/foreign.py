@@ -1,0 +1,156 @@
+"""Foreign functions: one op whose meaning is somebody else's function.
+
+`foreign` takes arrays and gives several outputs, read by `pick`. Its parameter `function` is a
+`Callee`: a hashable description of the function, which knows how to run it on NumPy arrays, how to
+differentiate and batch it, and in which namespaces it can be inlined. The dtypes and shapes of the
+outputs are found when the call is recorded and stand beside it, so that nothing asks again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lazyarr.errors import ArgumentError, GradientError
+from lazyarr.graph import shapes
+from lazyarr.graph.node import Variable, as_operand
+from lazyarr.graph.ops._declare import declare
+from lazyarr.graph.ops.control_reverse import picks
+from lazyarr.graph.registry import op
+from lazyarr.graph.shapes import Size
+from lazyarr.graph.types import TensorType, TupleType
+
+__all__ = ["Callee", "call_foreign", "foreign", "knows_sizes"]
+
+
+class Callee:
+    """A foreign function; equal callees compute equal things. Subclasses say what they can do."""
+
+    name = "foreign"
+
+    def run(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the outputs for NumPy arrays, which must not be written."""
+        raise NotImplementedError
+
+    def inlined(self, namespace: str) -> Callable | None:
+        """Return a function on arrays of a namespace ("jax", "torch"), None where there is none."""
+        return None
+
+    def covers(self) -> "tuple[Callee, int] | None":
+        """Return the callee whose outputs a derivative also computes, and its number of operands."""
+        return None
+
+    def pullback(self, wants: Sequence[bool], seeds: dict[int, Variable], node: Variable) -> Sequence:
+        """Return a cotangent per operand (None: not wanted) from cotangents by output number."""
+        raise GradientError(f"{self.name} has no derivative; give it a `vjp` when wrapping it.")
+
+    def pushforward(self, tangents: Sequence, node: Variable) -> Any:
+        """Return a tangent per output, or NotImplemented: it is then made from `pullback`."""
+        return NotImplemented
+
+    def batched(
+        self, args: Sequence, moved: Sequence[bool], size: object, node: Variable
+    ) -> Variable | None:
+        """Return the node with a leading axis more on the moved operands and on every output.
+
+        None: a loop calls the function once for each element.
+        """
+        return None
+
+    def joined(self, other: "Callee", n: int) -> "tuple[Callee, list[int], list[int]] | None":
+        """Return a derivative that computes what this, with n outputs, and another one do.
+
+        With it, for each output of this and of the other, at which of its outputs the same is.
+        """
+        return None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _infer(types: tuple, params: dict) -> TupleType:
+    if any(isinstance(t, type) for t in types):
+        raise ArgumentError("operands of foreign functions are arrays; use asarray.")
+    return TupleType(
+        tuple(
+            TensorType(d, s) for d, s in zip(params["dtypes"], params["shapes"], strict=True)
+        )
+    )
+
+
+def _reference(*arrays, function, dtypes, shapes):
+    found = function.run(arrays)
+    if len(found) != len(dtypes):
+        raise ArgumentError(f"{function} gave {len(found)} arrays, declared are {len(dtypes)}.")
+    out = []
+    for i, (value, dtype, shape) in enumerate(zip(found, dtypes, shapes, strict=True)):
+        array = np.asarray(value)
+        known = len(shape) == array.ndim and all(
+            isinstance(s, Size) or s == n for s, n in zip(shape, array.shape, strict=True)
+        )
+        if array.dtype != dtype or not known:
+            raise ArgumentError(
+                f"output {i} of {function} is {array.dtype}{list(array.shape)}, declared is "
+                f"{dtype}{list(shape)}; correct `out=`."
+            )
+        out.append(array)
+    return tuple(out)
+
+
+def _vjp(ctx, g, y, *inputs, **params):
+    has = getattr(g, "has", lambda i: True)
+    seeds = {i: g(i) for i, t in enumerate(y.type.types) if t.dtype.kind in "fc" and has(i)}
+    wants = [x.type.dtype.kind in "fc" and ctx.wants(x) for x in inputs]
+    if not seeds or not any(wants):
+        return [None] * len(inputs)
+    return params["function"].pullback(wants, seeds, y)
+
+
+def _jvp(tangents, y, *inputs, **params):
+    moving = [
+        t if x.type.dtype.kind in "fc" else None for t, x in zip(tangents, inputs, strict=True)
+    ]
+    if all(t is None for t in moving):
+        return [None] * len(y.type.types)
+    return params["function"].pushforward(moving, y)
+
+
+def _batch(node, args, moved, size):
+    return node.params["function"].batched(args, moved, size, node)
+
+
+@declare(
+    "library",
+    infer=_infer,
+    reference=_reference,
+    vjp=_vjp,
+    jvp=_jvp,
+    batch=_batch,
+    sizes=("shapes",),
+    public=False,
+)
+def foreign(*operands, function, dtypes, shapes):
+    """A function of arrays that is not made of the catalogue's ops, with several outputs."""
+    names = tuple(np.dtype(d).name for d in dtypes)
+    params = {"function": function, "dtypes": names, "shapes": tuple(shapes)}
+    return tuple(as_operand(x) for x in operands), params
+
+
+def call_foreign(function: Callee, operands: Sequence, types: Sequence[TensorType]) -> list:
+    """Record a call of a callee and return its outputs, one Variable each."""
+    node = op.foreign(
+        *operands,
+        function=function,
+        dtypes=tuple(t.dtype.name for t in types),
+        shapes=tuple(t.shape for t in types),
+    )
+    return picks(node)
+
+
+def knows_sizes(node: Variable) -> bool:
+    """Tell whether the operands of a foreign node tell all sizes of its outputs."""
+    told: set = set()
+    for x in node.inputs:
+        for s in x.type.shape:
+            told |= shapes.atoms(s)
+    return all(shapes.atoms(s) <= told for shape in node.params["shapes"] for s in shape)
