@@ -111,9 +111,7 @@ def _run_reference(step: Step, values: Sequence) -> object:
     ]
     env = shapes.bind((s for s, _ in pairs), (given for _, given in pairs))
     by_node = dict(zip(step.graph.inputs, values, strict=True))
-    args = [
-        by_node[x] if x.__class__ is Variable else shapes.evaluate(x, env) for x in node.inputs
-    ]
+    args = [by_node[x] if x.__class__ is Variable else shapes.evaluate(x, env) for x in node.inputs]
     return apply_reference(node, args, concrete_params(node, env))
 
 
@@ -184,9 +182,7 @@ class Program:
 
     def bind(self, arrays: Sequence) -> dict:
         """Return the value of every unknown size."""
-        return shapes.bind(
-            (v.type.shape for v in self.graph.inputs), (np.shape(a) for a in arrays)
-        )
+        return shapes.bind((v.type.shape for v in self.graph.inputs), (np.shape(a) for a in arrays))
 
     def variant(self, pattern: tuple) -> Variant:
         """Return the variant of a pattern, compiled at its first use."""

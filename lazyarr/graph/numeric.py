@@ -172,6 +172,8 @@ def _trigamma(x: float) -> float:
         if x == math.floor(x):
             return math.inf
         return (math.pi / math.sin(math.pi * math.fmod(x, 1.0))) ** 2 - _trigamma(1 - x)
+    if x * x == 0:
+        return math.inf
     shift = 0.0
     while x < 15:
         shift += 1 / (x * x)

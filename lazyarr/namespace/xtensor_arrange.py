@@ -143,7 +143,7 @@ class Arranging(Handle):
             for d, w in either(pad_width, kw, "pad").items()
         }
         node = self._v
-        if mode == "constant" and constant_values is None:
+        if mode == "constant" and constant_values is None and widths:
             constant_values, node = np.nan, cast(node, moving.nan_dtype(self.dtype))
         for dim, width in sorted(widths.items(), key=lambda w: self.get_axis_num(w[0])):
             fill = constant_values

@@ -36,7 +36,10 @@ class Reducing(Handle):
         skip = self._skips(skipna)
         axes = self._axes(dim)
         if axes or dim is None or dim is ... or name not in reducing.UNCHANGED:
-            node = reducing.reduce(name, self._v, axes, skip, **kw)
+            x = self._v
+            if skipna and kw.get("min_count") is not None and self.dtype.kind in "biu":
+                x = cast(x, np.dtype(np.float64))  # as xarray: NaN must fit
+            node = reducing.reduce(name, x, axes, skip, **kw)
         else:  # an empty list of dims
             node = self._v
         keep = options.keep_attrs if keep_attrs is None else keep_attrs

@@ -231,7 +231,9 @@ def make_table() -> Table:
         "scan": _scan,
         "check": _check,
     }
-    return Table(jnp, np.dtype, lambda value, dtype: dtype.type(value), words, name="jax", frees=False)
+    return Table(
+        jnp, np.dtype, lambda value, dtype: dtype.type(value), words, name="jax", frees=False
+    )
 
 
 def version() -> str:

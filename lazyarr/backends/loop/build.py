@@ -328,7 +328,7 @@ def build_scan(scope: Scope, node: Variable) -> None:
     if p["reverse"]:
         t = t * -1 + (last + -1)
     chains = carried_in_place(body, n_carry)
-    held = operands_of(chains.values(), body, n_carry)
+    held = operands_of(chains, body, n_carry)
     inner = Scope(program, body, {*scope.forced, *held})
     carries = []
     for k in range(n_carry):
@@ -465,7 +465,11 @@ def carried_in_place(body: Graph, n_carry: int) -> dict[int, list[Variable]]:
             chain.insert(0, v)
             v = below
         if chain and v is c:
-            found[k] = chain
+            after = [*chain[1:], None]
+            found[k] = [
+                v for v, w in zip(chain, after, strict=True)
+                if v.op.kind != "elementwise" or w is None or w.op.kind != "elementwise"
+            ]  # fmt: skip
     return found
 
 
@@ -496,7 +500,7 @@ def _leads(v: Variable, c: Variable) -> bool:
     return True
 
 
-def operands_of(chains: Iterable[list[Variable]], body: Graph, n_carry: int) -> list[Variable]:
+def operands_of(chains: dict[int, list[Variable]], body: Graph, n_carry: int) -> list[Variable]:
     """Return what chains read that a carry in its old state is needed for: it is computed before.
 
     All operands of updates are. Of an elementwise link, what does not depend on a carry is computed
@@ -507,16 +511,17 @@ def operands_of(chains: Iterable[list[Variable]], body: Graph, n_carry: int) -> 
     for v in body.toposort():
         if any(x in carried for x in v.inputs if x.__class__ is Variable):
             carried.add(v)
-    for chain in chains:
-        links = {*chain, chain[0].inputs[0]}
+    for k, chain in chains.items():
+        own = body.inputs[k]
         for node in chain:
-            others = [x for x in node.inputs if x.__class__ is Variable and x not in links]
             if node.op.name in UPDATES:
+                others = [x for x in node.inputs[1:] if x.__class__ is Variable]
                 found.update(dict.fromkeys(others))
                 continue
+            others = [x for x in node.inputs if x.__class__ is Variable]
             while others:
                 x = others.pop()
-                if x not in carried or x.expr is None and x not in carried:
+                if x not in carried or x in chain or x is own:
                     continue
                 spreads = x.expr is not None and (
                     x.op.kind == "elementwise" or x.op.name in ("broadcast_to", "expand_dims")

@@ -211,4 +211,4 @@ def make_table() -> Table:
         "check": raising_check(lambda ok: bool(torch.all(ok))),
     }
     rows = {"absorb": eager_absorb(torch.mul, lambda x: x.sum().item(), _absorbed)}
-    return Table(torch, dtype_of, constant, words, rows, wider=WIDER, movable=MOVABLE)
+    return Table(torch, dtype_of, constant, words, rows, wider=WIDER, movable=MOVABLE, name="torch")
