@@ -59,7 +59,12 @@ def used_levels(index: Index) -> tuple[dict[str, Index], np.ndarray]:
     for k, (name, level) in enumerate(index.levels):
         known = level.places()
         codes = np.array([known[label[k]][0] for label in index.labels.tolist()], np.int64)
-        used, codes = np.unique(codes, return_inverse=True)
+        used = np.unique(codes)
+        if len(used) < len(level):  # as pandas: labels that are left keep their order of appearance
+            used = np.array(list(dict.fromkeys(codes.tolist())), np.int64)
+        rank = np.zeros(len(level), np.int64)
+        rank[used] = np.arange(len(used))
+        codes = rank[codes]
         levels[name] = Index(level.labels[used])
         places = places * len(used) + codes
     return levels, places

@@ -22,6 +22,7 @@ from tests.namespace import (  # noqa: E402
     named_cases_handle,  # noqa: F401 - registers its cases
     named_cases_labels,  # noqa: F401
 )
+from tests.namespace.divergences import DIVERGENCES  # noqa: E402
 from tests.namespace.named_cases import CASES, draw  # noqa: E402
 
 SEEDS = range(int(os.environ.get("LAZYARR_ORACLE_EXAMPLES", "30")))
@@ -101,3 +102,11 @@ def test_dates_survive() -> None:
     got = xp.from_xarray(x).sel(time="2020-02").to_xarray()
     assert got.identical(x.sel(time="2020-02"))
     assert xp.from_xarray(x).sel(time="2020-02-03").item() == 33.0
+
+
+@pytest.mark.parametrize("row", DIVERGENCES, ids=lambda row: row.what)
+def test_divergences_are_as_stated(row: Any) -> None:
+    """Each row differs still, and says why."""
+    ours, theirs = row.example()
+    assert ours != theirs
+    assert len(row.reason.split()) > 4 and row.reason.endswith(".")

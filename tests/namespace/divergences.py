@@ -1,0 +1,160 @@
+"""Where XTensor means to differ from xarray, each with a reason and an example that shows it.
+
+An example returns what lazyarr answers and what xarray answers, as plain values or error classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from lazyarr import XTensor
+from lazyarr.errors import LazyArrError
+from lazyarr.namespace import xtensor_functions
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """One difference: what, why, and both answers."""
+
+    what: str
+    reason: str
+    example: Callable[[], tuple[Any, Any]]
+
+
+def both(f: Callable, *arrays: Any, read: Callable = lambda out: out) -> tuple[Any, Any]:
+    """What a function gives on XTensors and on DataArrays; an error counts as its kind."""
+    answers = []
+    for given in (map(XTensor, arrays), arrays):
+        try:
+            answers.append(read(f(*given)))
+        except LazyArrError:
+            answers.append("refused")
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            answers.append(type(error).__name__)
+    return answers[0], answers[1]
+
+
+def line(values: Any, dim: str = "x", labels: Any = None, **coords: Any) -> Any:
+    """A DataArray of one dim."""
+    own = {} if labels is None else {dim: labels}
+    return xr.DataArray(values, dims=dim, coords={**own, **coords})
+
+
+def numbers(out: Any) -> list:
+    return np.asarray(out.values).tolist()
+
+
+def _join() -> tuple[Any, Any]:
+    with xr.set_options(arithmetic_join="inner"):
+        return both(
+            lambda a, b: a + b,
+            line([1.0, 2.0], labels=[0, 1]),
+            line([1.0, 2.0], labels=[1, 2]),
+            read=numbers,
+        )
+
+
+def _aligned(x: Any) -> Any:
+    library = xtensor_functions if isinstance(x, XTensor) else xr
+    return library.align(x, x, join="outer")[0]
+
+
+DIVERGENCES = [
+    Divergence(
+        "arithmetic joins labels exactly",
+        "An inner join by default drops elements without a word; ask with arithmetic_join or align.",
+        _join,
+    ),
+    Divergence(
+        "two dims of one name",
+        "No operation by name means anything on them.",
+        lambda: both(
+            lambda x: x.rename(a="b").dims, xr.DataArray(np.ones((2, 2)), dims=("a", "b"))
+        ),
+    ),
+    Divergence(
+        "sel on a dim without labels",
+        "xarray takes the label for a position.",
+        lambda: both(lambda x: float(x.sel(x=1)), line([1.0, 2.0])),
+    ),
+    Divergence(
+        "a slice of labels against their order",
+        "xarray answers with nothing at all.",
+        lambda: both(lambda x: x.sel(x=slice(3, 1)).size, line([1.0, 2.0, 3.0], labels=[1, 2, 3])),
+    ),
+    Divergence(
+        "where(drop=True) on a condition on data",
+        "Its size would be known only after computing.",
+        lambda: both(lambda x: x.where(x > 1, drop=True).size, line([1.0, 2.0])),
+    ),
+    Divergence(
+        "the sum of an empty bin is 0",
+        "It is the sum of nothing, as everywhere else; min_count=1 gives NaN.",
+        lambda: both(
+            lambda x: np.nan_to_num(
+                x.groupby_bins("m", [0, 1, 2, 3]).sum().values, nan=-1
+            ).tolist(),
+            line([5.0, 7.0], m=("x", [0.5, 2.5])),
+        ),
+    ),
+    Divergence(
+        "integers that meet a filling join, reindex or unstack become floats",
+        "The dtype of a result follows from dtypes and not from whether a label is missing.",
+        lambda: both(lambda x: x.reindex(x=[0, 1]).dtype.kind, line([1, 2], labels=[0, 1])),
+    ),
+    Divergence(
+        "groups over dims that do not hold the grouped one",
+        "xarray reduces the other dim and groups nothing.",
+        lambda: both(
+            lambda x: x.groupby("g").sum("b").dims,
+            xr.DataArray(np.ones((2, 3)), dims=("a", "b"), coords={"g": ("a", ["u", "v"])}),
+        ),
+    ),
+    Divergence(
+        "a padded dim has no labels",
+        "xarray makes up NaN labels, which nothing can be selected or aligned by.",
+        lambda: both(lambda x: "x" in x.pad(x=1).coords, line([1.0, 2.0], labels=[0, 1])),
+    ),
+    Divergence(
+        "diff(n, label='lower') labels every difference by its lower neighbour",
+        "xarray does so for the first of several differences only.",
+        lambda: both(
+            lambda x: x.diff("x", 2, label="lower").coords["x"].values.tolist(),
+            line([1.0, 2.0, 4.0, 8.0], labels=[0, 1, 2, 3]),
+        ),
+    ),
+    Divergence(
+        "stack(z=[..., 'c']) takes the other dims in the order of the array",
+        "xarray takes them in an order that depends on which dims have labels.",
+        lambda: both(
+            lambda x: [t[:2] for t in x.stack(z=[..., "c"]).coords["z"].values.tolist()][:3],
+            xr.DataArray(np.ones((1, 2, 2)), dims=("c", "a", "b"), coords={"b": [0, 1]}),
+        ),
+    ),
+    Divergence(
+        "a join that leaves nothing is an error",
+        "It is most often text against numbers, or float32 against float64 labels.",
+        lambda: both(
+            lambda x, y: (
+                (xtensor_functions if isinstance(x, XTensor) else xr)
+                .align(x, y, join="inner")[0]
+                .size
+            ),
+            line([1.0], labels=[0.1]),
+            line([1.0], labels=[0.2]),
+        ),
+    ),
+    Divergence(
+        "the largest of NaN alone has a position",
+        "xarray raises by looking at data; here the position is 0, and idxmax gives NaN.",
+        lambda: both(lambda x: int(x.argmax()), line([np.nan, np.nan])),
+    ),
+    Divergence(
+        "dates and text are labels only",
+        "The Array API standard has no such dtypes; they stay in coordinates.",
+        lambda: both(lambda x: x.size, line(np.array(["2020-01-01"], "M8[ns]"))),
+    ),
+]
