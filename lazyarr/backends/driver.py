@@ -311,6 +311,7 @@ def _segment(part: list, order: list, graph: Graph, slot: dict) -> Step:
     read = {x for v in order if v not in inside for x in v.inputs if x.__class__ is Variable}
     read.update(graph.outputs)
     out = [v for v in part if v in read]
+    given += sizes.tellers(part, given, slot)
     step = Step(Graph(given, out), [slot[x] for x in given], [])
     for v in out:
         slot[v] = len(slot)

@@ -79,6 +79,41 @@ def all_shapes(order: Iterable[Variable]) -> list[tuple]:
     return found
 
 
+def tellers(
+    part: Sequence[Variable], given: Sequence[Variable], known: Iterable[Variable]
+) -> list[Variable]:
+    """Return values that tell the unknowns of a part of a graph which its inputs do not tell."""
+    told = {a for v in given for s in getattr(v.type, "shape", ()) if (a := shapes.lone_atom(s))}
+    wanted = {a for s in _sizes_of(part) for a in shapes.atoms(s) if a.kind == "dim"} - told
+    found = []
+    for v in known if wanted else ():
+        new = {a for s in getattr(v.type, "shape", ()) if (a := shapes.lone_atom(s)) in wanted}
+        if new:
+            wanted -= new
+            found.append(v)
+    return found
+
+
+def _sizes_of(nodes: Iterable[Variable]) -> list[Size]:
+    """Return every unknown size that nodes speak of: types, operands, parameters, loop bodies."""
+    found: list[object] = []
+    stack = list(nodes)
+    while stack:
+        v = stack.pop()
+        held = [v.params[name] for name in v.op.sizes] if v.op is not None else []
+        while held:
+            value = held.pop()
+            if isinstance(value, tuple):
+                held.extend(value)
+            elif isinstance(value, Graph):
+                stack.extend(value.toposort())
+            else:
+                found.append(value)
+        found += [x for x in v.inputs if isinstance(x, Size)]
+        found += [s for shape in all_shapes([v]) for s in shape]
+    return [s for s in found if isinstance(s, Size)]
+
+
 def free_atoms(graph: Graph) -> set[Atom]:
     """Return the unknown sizes that the inputs of a graph have."""
     found: set[Atom] = set()
