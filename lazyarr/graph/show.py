@@ -98,10 +98,35 @@ def _expression(v: Any, depth: int) -> tuple[str, int]:
         left = level + (name == "pow")  # a ** b binds to the right
         right = level + (name != "pow")
         return f"{_wrapped(parts[0], left)} {sign} {_wrapped(parts[1], right)}", level
+    if name == "basic_index":
+        return f"{_wrapped(parts[0], _ATOM)}[{_key(v)}]", _ATOM
     if name in PREFIX:
         sign, level = PREFIX[name]
         return f"{sign}{_wrapped(parts[0], level)}", level
     return f"{name}({', '.join([*(t for t, _ in parts), *_shown_params(v)])})", _ATOM
+
+
+def _key(v: Variable) -> str:
+    """The key of a basic region, as it would be written."""
+    starts, lengths, shown = iter(v.inputs[1:]), iter(v.params["lengths"]), []
+    sizes: Any = iter(v.inputs[0].type.shape)
+    for entry in v.params["spec"]:
+        if entry[0] == "new":
+            shown.append("None")
+            continue
+        start, size = next(starts), next(sizes)
+        if entry[0] == "int":
+            shown.append(str(start) if start.__class__ is not Variable else "...")
+            continue
+        length, step = next(lengths), entry[1]
+        if start.__class__ is not int or length.__class__ is not int:
+            shown.append(":" if length is size else "...")
+        elif step == 1:
+            stop = start + length
+            shown.append(f"{start or ''}:{'' if stop == size else stop}")
+        else:
+            shown.append(f"{start}:{start + length * step}:{step}")
+    return ", ".join(shown)
 
 
 def _wrapped(part: tuple[str, int], level: int) -> str:

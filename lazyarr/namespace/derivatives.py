@@ -175,6 +175,8 @@ def grad(f: object, argnums: object = 0, *, has_aux: bool = False, unused: str =
     array([2., 4.])
     """
     if _is_handle(f):
+        if argnums.__class__ is int:
+            raise GradientError("say what to differentiate the expression by: grad(y, x).")
         leaves, tree = flatten(argnums)
         return unflatten(tree, gradients(f, leaves, unused))
     both = value_and_grad(f, argnums, has_aux=has_aux, unused=unused)

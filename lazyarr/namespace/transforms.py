@@ -11,7 +11,7 @@ import numpy as np
 
 from lazyarr.backends.driver import Program
 from lazyarr.backends.implicit import compute_nodes
-from lazyarr.errors import ConcretizationError
+from lazyarr.errors import ConcretizationError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import data
 from lazyarr.graph.node import symbol as make_symbol
@@ -33,7 +33,12 @@ def _size(entry: object, name: str) -> object:
         return shapes.unknown(name)
     if isinstance(entry, str):
         return _named_sizes.setdefault(entry, shapes.unknown(entry))
-    return entry if isinstance(entry, shapes.Size) else int(entry)  # type: ignore[call-overload]
+    if isinstance(entry, shapes.Size):
+        return entry
+    size = int(entry)  # type: ignore[call-overload]
+    if size < 0:
+        raise ShapeError(f"symbol {name!r}: a size cannot be {size}; write None for an unknown one.")
+    return size
 
 
 def symbol(name: str, *, shape=None, dims=None, coords=None, dtype=dtypes.float64):

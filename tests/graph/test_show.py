@@ -75,3 +75,14 @@ def test_graphviz() -> None:
     assert drawn.startswith("digraph {") and drawn.endswith("}")
     assert r'label="a\"b  float64[3]", style=rounded' in drawn
     assert "n0 -> n1 [label=0];" in drawn and 'c1_1 [label="1", shape=plaintext];' in drawn
+
+
+def test_indices_are_shown_as_they_are_written():
+    x = symbol(TensorType("float64", (4, 6)), "x")
+    shown = [
+        ((1, slice(None)), "x[1, :]"),
+        ((slice(1, None), slice(0, 3)), "x[1:, :3]"),
+        ((None, slice(None), slice(None, None, 2)), "x[None, :, 0:6:2]"),
+    ]
+    for key, words in shown:
+        assert expression(op.basic_index(x, key)) == words
