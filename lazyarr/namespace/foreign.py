@@ -61,9 +61,7 @@ class Wrapped:
         module = _module(self.framework)
         if module.inside():
             return self.function(*args, **kwargs)
-        arguments, arrays = split(
-            args, kwargs, module.flatten, module.unflatten, self.static
-        )
+        arguments, arrays = split(args, kwargs, module.flatten, module.unflatten, self.static)
         operands = [positional(x) for x in arrays]
         callee = module.callee(self.function, arguments, self.name)
         types, assemble = self._results(callee, [v.type for v in operands])
@@ -157,7 +155,7 @@ def wrap_jax(
     """Return a JAX function as a function of lazy arrays, on every backend; also a decorator.
 
     Arguments and results are pytrees. Leaves that are arrays, symbolic or not, are operands; others,
-    numbers and functions among them, are static and must be hashable, as are the arguments that
+    such as numbers and functions, are static and must be hashable, as are the arguments that
     `static` names. `out` gives the types of the result where JAX cannot find them: a type, a pair
     (dtype, shape) with None for unknown sizes, a pytree of these, or a function from the types of
     the arguments to it. `dims` names the axes of a result. Results that are no arrays are returned

@@ -86,9 +86,7 @@ class Arguments:
         """Return positional and named arguments with arrays in their places."""
         rest = iter(arrays)
         values = iter([next(rest) if x is None else x.value for x in self.leaves])
-        args = [
-            self.unflatten(tree, [next(values) for _ in range(n)]) for tree, n in self.trees
-        ]
+        args = [self.unflatten(tree, [next(values) for _ in range(n)]) for tree, n in self.trees]
         first = len(args) - len(self.names)
         return args[:first], dict(zip(self.names, args[first:], strict=True))
 

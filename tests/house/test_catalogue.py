@@ -11,7 +11,7 @@ pytestmark = pytest.mark.fast
 # What a kind's lowering reads, beside what every op has.
 NEEDED = {"elementwise": "formula", "reduction": "combine", "cumulative": "combine"}
 
-every_op = pytest.mark.parametrize("op", OPS.values(), ids=list(OPS))
+every_op = pytest.mark.parametrize("op", list(OPS.values()), ids=list(OPS))
 
 
 @every_op

@@ -85,12 +85,10 @@ class JaxFramework(Framework):
         tangent = Tangent(callee, wrt, moved, len(node.inputs))
         types = [x.type for x in node.inputs]
         try:
-            abstract(tangent.flat, [*types, *(types[i] for i in wrt)])
-        except TypeError as error:
-            return "custom_vjp" not in str(error)
+            traced = abstract(tangent.flat, [*types, *(types[i] for i in wrt)], jax.make_jaxpr)[0]
         except Exception:  # said better when the function is run
             return True
-        return True
+        return "custom_lin[" not in str(traced)  # what JAX writes for a rule it cannot turn round
 
 
 FRAMEWORK = JaxFramework()
@@ -174,11 +172,16 @@ def _is_array(value: object) -> bool:
     return isinstance(value, jax.Array | np.ndarray | np.generic)
 
 
-# -- abstract evaluation, also at unknown sizes ------------------------------------------------------
+# -- abstract evaluation, also at unknown sizes ----------------------------------------------------
 
 
-def abstract(f: Callable, types: Sequence[TensorType]) -> tuple[Any, Callable]:
-    """Return the abstract results of f, and a function from their sizes to sizes of ours."""
+def abstract(
+    f: Callable, types: Sequence[TensorType], trace: Callable | None = None
+) -> tuple[Any, Callable]:
+    """Return the abstract results of f, and a function from their sizes to sizes of ours.
+
+    `trace` is another way to trace f, by default `jax.eval_shape`.
+    """
     known: dict = {}
     for t in types:
         for s in t.shape:
@@ -193,7 +196,7 @@ def abstract(f: Callable, types: Sequence[TensorType]) -> tuple[Any, Callable]:
         jax.ShapeDtypeStruct(tuple(_symbolic(s, dims) for s in t.shape), t.dtype) for t in types
     ]
     with sixty_four(is_wide([t.dtype for t in types])):
-        out = jax.eval_shape(f, *given)
+        out = trace(f)(*given) if trace else jax.eval_shape(f, *given)
     return out, lambda size: _ours(size, names)
 
 
@@ -229,7 +232,7 @@ def _mod(a: Any, b: Any) -> Any:
     return a - shapes.floordiv(a, b) * b
 
 
-# -- what the front end asks -------------------------------------------------------------------------
+# -- what the front end asks -----------------------------------------------------------------------
 
 
 def flatten(value: object) -> tuple[list, Any]:

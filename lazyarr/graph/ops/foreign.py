@@ -37,10 +37,12 @@ class Callee:
         return None
 
     def covers(self) -> "tuple[Callee, int] | None":
-        """Return the callee whose outputs a derivative also computes, and its number of operands."""
+        """Return whose outputs a derivative also computes, and on how many operands."""
         return None
 
-    def pullback(self, wants: Sequence[bool], seeds: dict[int, Variable], node: Variable) -> Sequence:
+    def pullback(
+        self, wants: Sequence[bool], seeds: dict[int, Variable], node: Variable
+    ) -> Sequence:
         """Return a cotangent per operand (None: not wanted) from cotangents by output number."""
         raise GradientError(f"{self.name} has no derivative; give it a `vjp` when wrapping it.")
 
@@ -72,9 +74,7 @@ def _infer(types: tuple, params: dict) -> TupleType:
     if any(isinstance(t, type) for t in types):
         raise ArgumentError("operands of foreign functions are arrays; use asarray.")
     return TupleType(
-        tuple(
-            TensorType(d, s) for d, s in zip(params["dtypes"], params["shapes"], strict=True)
-        )
+        tuple(TensorType(d, s) for d, s in zip(params["dtypes"], params["shapes"], strict=True))
     )
 
 
