@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lazyarr.autodiff.batch_index import BATCH_INDEXING, by_index_map, fronted, indexed, widened
+from lazyarr.autodiff.batch_loop import EXTRA, masked
 from lazyarr.errors import ArgumentError, GraphError, LazyArrError
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.op import AxisMap
-from lazyarr.graph.ops.control import picks
+from lazyarr.graph.ops.control import COUNT, picks
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph, toposort, with_inputs
 from lazyarr.graph.types import TensorType, TupleType
@@ -259,11 +260,18 @@ def _control(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     return one_by_one(node, args, moved, size)
 
 
-def _scan(node: Variable, args: Args, moved: Flags, size: object) -> list[Pair]:
+def _scan(node: Variable, args: list, moved: list, size: object) -> list[Pair]:
     """Batch the body. A carry is batched when it starts so, or becomes so in a step."""
     params = node.params
-    n_carry, n_xs = params["n_carry"], params["n_xs"]
+    n_carry = params["n_carry"]
     carried, body = _batched_body(params["body"], moved, n_carry, size)
+    if (params["counted"] and moved[-1]) or (params["until"] and body.pairs[-1][1]):
+        return _ragged(node, args, moved, size)
+    return _looped(node, body, carried, params, args, moved, size)
+
+
+def _looped(node: Variable, body, carried, params: dict, args, moved, size) -> list[Pair]:
+    n_carry, n_xs, until = params["n_carry"], params["n_xs"], params["until"]
     operands = []
     for i, (a, m) in enumerate(zip(args, moved, strict=True)):
         if i < n_carry:
@@ -272,10 +280,36 @@ def _scan(node: Variable, args: Args, moved: Flags, size: object) -> list[Pair]:
             operands.append(_swapped(a) if m and i < n_carry + n_xs else a)
     flags = [*carried, *(m for _, m in body.pairs[n_carry:])]
     found = picks(node.op.record(tuple(operands), {**params, "body": body.graph}))
+    last = len(found) - until
     return [
-        (_swapped(y) if m and k >= n_carry else y, m)
+        (_swapped(y) if m and n_carry <= k < last else y, m and k < last)
         for k, (y, m) in enumerate(zip(found, flags, strict=True))
     ]
+
+
+def _ragged(node: Variable, args: list, moved: list, size: object) -> list[Pair]:
+    """Batch a loop whose number of steps differs between elements: the longest one, masked."""
+    params, loop = node.params, masked(node)
+    n, length = params["n_carry"], params["length"]
+    own, own_moved = args[-1], moved[-1]
+    held = len(args) - params["counted"]
+    if not params["counted"]:
+        own = op.size_value(length) if not isinstance(length, int) else op.full((), length)
+        own, own_moved = op.astype(own, COUNT.dtype), False
+    longest = op.max(own, axis=0) if own_moved else own
+    args = [*args[:n], *loop.init, *args[n:held], own, longest]
+    moved = [*moved[:n], *[False] * EXTRA, *moved[n:held], own_moved, False]
+    params = {**params, "body": loop.graph, "n_carry": n + EXTRA, "counted": True}
+    carried, body = _batched_body(loop.graph, moved, n + EXTRA, size)
+    if params["until"] and body.pairs[-1][1]:
+        graph = body.graph
+        body = _Body(
+            Graph(graph.inputs, [*graph.outputs[:-1], op.all(graph.outputs[-1], axis=0)]),
+            body.pairs,
+        )
+    found = _looped(node, body, carried, params, args, moved, size)
+    n_y = len(loop.graph.outputs) - n - EXTRA - params["until"]
+    return loop.outputs(found, n_y, params["until"])
 
 
 def _swapped(x: Variable) -> Any:

@@ -280,7 +280,7 @@ class Values:
         return found
 
     def _is_gather(self, access: Access, memo: dict, depth: int) -> bool:
-        """Tell whether an index of an access is an element that varies along the loop of a depth."""
+        """Tell whether an index of an access is an element that varies in the loop of a depth."""
         places = (memo.get(id(e)) for e in dynamics(access.index))
         return any(a.prim == "var" and a.args[0].depth >= depth for a in places if a is not None)
 
