@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, ConcretizationError
+from lazyarr.errors import ArgumentError, ConcretizationError, ShapeError
 from lazyarr.graph import dtypes
 from lazyarr.graph.node import UNSET, Variable
 from lazyarr.graph.ops._declare import axis_of, shape_of
@@ -98,7 +98,36 @@ def function_of(name: str) -> Callable:
                 kwargs[k] = _unwrapped(kwargs[k])
         return wrap(record(*[_unwrapped(a) for a in args], **kwargs), args)
 
-    return described(call, name)
+    return described(_remembered(call) if record.kind in _OF_ONE_ARRAY else call, name)
+
+
+_OF_ONE_ARRAY = frozenset({"reduction", "cumulative", "movement"})
+_MEMO_LIMIT = 4096
+
+
+def _remembered(call: Callable) -> Callable:
+    """A function of one array that records at once what it has recorded for the same type before."""
+    known: dict = {}
+
+    def remembered(x, /, *args, **kwargs):
+        if x.__class__ is not Array:
+            return call(x, *args, **kwargs)
+        v = x._v
+        key = (v.type, args, tuple(kwargs.items())) if args or kwargs else v.type
+        try:
+            found = known.get(key)
+        except TypeError:  # an argument that is no static value
+            return call(x, *args, **kwargs)
+        if found is not None:
+            return Array(Variable(found[1], (found[0], v)))
+        out = call(x, *args, **kwargs)
+        if out.__class__ is Array and out._v.expr is not None and out._v.expr[1:] == (v,):
+            if len(known) > _MEMO_LIMIT:
+                known.clear()
+            known[key] = (out._v.expr[0], out._v.type)
+        return out
+
+    return remembered
 
 
 def _check_device(device: object) -> None:
@@ -132,14 +161,24 @@ def _joining(record) -> Callable:
 def _elementwise(record) -> Callable:
     """A function of one or two arrays, by the shortest way."""
 
+    bare, memo = record.bare, record.memo
+
     def unary(x, /):
         if x.__class__ is Array:
-            return Array(record(x._v))
+            v = x._v
+            found = memo.get((bare, (v.type,)))
+            if found is not None:
+                return Array(Variable(found, (bare, v)))
+            return Array(record(v))
         return wrap(record(_unwrapped(x)), (x,))
 
     def binary(x1, x2, /):
         if x1.__class__ is Array and x2.__class__ is Array:
-            return Array(record(x1._v, x2._v))
+            a, b = x1._v, x2._v
+            found = memo.get((bare, (a.type, b.type)))
+            if found is not None:
+                return Array(Variable(found, (bare, a, b)))
+            return Array(record(a, b))
         return wrap(record(_unwrapped(x1), _unwrapped(x2)), (x1, x2))
 
     return unary if len(inspect.signature(record.prepare).parameters) == 1 else binary
@@ -281,10 +320,13 @@ def meshgrid(*arrays: object, indexing: str = "xy") -> tuple:
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}.")
     each = [unwrap(a) for a in arrays]
+    if any(v.type.ndim > 1 for v in each):
+        raise ShapeError("meshgrid takes vectors.")
     n = len(each)
     order = list(range(n))
     if indexing == "xy" and n > 1:
         order[:2] = [1, 0]
+    each = [op.reshape(v, (-1,)) for v in each]
     wide = [
         op.reshape(v, tuple(v.type.shape[0] if k == order[i] else 1 for k in range(n)))
         for i, v in enumerate(each)
