@@ -20,9 +20,9 @@ from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
 from lazyarr.graph import shapes
 from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
-from lazyarr.graph.node import UNSET, Variable
+from lazyarr.graph.node import UNSET, Variable, symbol
 from lazyarr.graph.traverse import Graph, substitute
-from lazyarr.graph.types import TupleType
+from lazyarr.graph.types import TensorType, TupleType
 from lazyarr.passes import pipeline
 from lazyarr.xtensor.lower import lower_named, size_checks
 
@@ -38,6 +38,7 @@ class Step:
     slots_out: list[int]
     run: Executable | None = None
     node: Variable | None = None
+    sized: tuple[int, ...] = ()  # inputs of which only the sizes are read
 
     @property
     def fallback(self) -> str | None:
@@ -86,6 +87,8 @@ class Variant:
         store: list = [*given, *[None] * (self.slots - len(given))]
         for step in self.steps:
             values = [store[i] for i in step.slots_in]
+            for i in step.sized:
+                values[i] = np.empty((*values[i].shape, 0), bool)
             if step.run is not None:
                 out, code = step.run(values)
                 if code:
@@ -284,6 +287,7 @@ def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
         for v in order:
             if not native[v] and level[v] == k:
                 given = list(dict.fromkeys(x for x in v.inputs if x.__class__ is Variable))
+                given += sizes.tellers([v], given, slot)
                 step = Step(Graph(given, [v]), [slot[x] for x in given], [len(slot)], node=v)
                 slot[v] = len(slot)
                 steps.append(step)
@@ -311,8 +315,16 @@ def _segment(part: list, order: list, graph: Graph, slot: dict) -> Step:
     read = {x for v in order if v not in inside for x in v.inputs if x.__class__ is Variable}
     read.update(graph.outputs)
     out = [v for v in part if v in read]
-    given += sizes.tellers(part, given, slot)
-    step = Step(Graph(given, out), [slot[x] for x in given], [])
+    slots_in = [slot[x] for x in given]
+    sized = []
+    for v in sizes.tellers(part, given, slot):
+        if v.type.dtype.kind == "c":  # backends without complex numbers take its sizes alone
+            sized.append(len(given))
+            given.append(symbol(TensorType(np.dtype(bool), (*v.type.shape, 0)), "sizes"))
+        else:
+            given.append(v)
+        slots_in.append(slot[v])
+    step = Step(Graph(given, out), slots_in, [], sized=tuple(sized))
     for v in out:
         slot[v] = len(slot)
         step.slots_out.append(slot[v])
