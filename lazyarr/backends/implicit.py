@@ -146,15 +146,7 @@ def _interpret(expression: Expression) -> list:
 
 def held_elsewhere(expression: Expression, asked: Sequence[Variable]) -> list[Variable]:
     """Return pending nodes that something outside the expression refers to: a live handle, a node."""
-    uses: dict[Variable, int] = dict.fromkeys(expression.order, 0)
-    count = sys.getrefcount
-    x = None
-    for v in expression.order:
-        if v.value is UNSET:
-            for x in v.expr[1:]:
-                if x.__class__ is Variable:
-                    uses[x] += 1
-    x = None  # a loop variable must not count as a holder
+    uses, count = expression.uses, sys.getrefcount
     skip = set(asked)
     return [
         v

@@ -7,7 +7,7 @@ become unknowns and numbers become 0-d inputs, whose values are gathered from ea
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Expression:
     nodes: tuple[Variable, ...]
     order: list[Variable]  # pending nodes and the valued ones they read, in order
     exact: bool = False
+    uses: dict[Variable, int] = field(default_factory=dict)  # by pending nodes of the order
 
     @property
     def inputs(self) -> list[Variable]:
@@ -45,7 +46,7 @@ def pending(nodes: Sequence[Variable]) -> Expression:
 
     Raises ConcretizationError when a symbol stands below.
     """
-    seen: set[Variable] = set(nodes)
+    uses: dict[Variable, int] = dict.fromkeys(nodes, 0)
     stack = [v for v in nodes if v.value is UNSET]
     exact = False
     while stack:
@@ -58,11 +59,14 @@ def pending(nodes: Sequence[Variable]) -> Expression:
                 f"{v.where_made()}"
             )
         for x in v.expr:
-            if x.__class__ is Variable and x not in seen:
-                seen.add(x)
-                if x.value is UNSET:
-                    stack.append(x)
-    return Expression(tuple(nodes), sorted(seen, key=_sequence), exact)
+            if x.__class__ is Variable:
+                if x in uses:
+                    uses[x] += 1
+                else:
+                    uses[x] = 1
+                    if x.value is UNSET:
+                        stack.append(x)
+    return Expression(tuple(nodes), sorted(uses, key=_sequence), exact, uses)
 
 
 _sequence = operator.attrgetter("seq")

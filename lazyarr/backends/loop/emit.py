@@ -97,6 +97,7 @@ class Emitter(Values):
     def _open(self, loop: object) -> Scalar:
         depth = len(self.scopes)
         self.scopes.append(Scope(loop, depth))
+        self._here.floor = self.scopes[-2].floor
         return scalar.var(self._local("i", depth), INT64)
 
     def _close(self, counter: Scalar, extent: object, kind: str) -> None:
@@ -210,6 +211,8 @@ class Emitter(Values):
         if repeat.count is not None:
             extent = as_form(self.value(repeat.count, memo))
         counter = self._open(item)
+        if repeat.count is not None and repeat.axis.extent == 1:  # a branch: all in it stays in it
+            self._here.floor = self._here.depth
         self.axis_values[repeat.axis] = of(counter)
         for buffer in repeat.writes:
             self._settle(buffer)
@@ -392,6 +395,8 @@ class Emitter(Values):
         if holds.prim == "const" and holds.args[0]:
             return
         depth = holds.args[0].depth if holds.prim == "var" else 0
+        loops = [k for k, s in enumerate(self.scopes) if isinstance(s.loop, Cycle)]
+        depth = max(depth, self._here.floor, *loops[-1:])  # a loop may take no step
         scope = self.scopes[depth]
         if (holds, code) in scope.checked:
             return

@@ -37,6 +37,7 @@ class Scope:
         self.checked: set = set()
         self.vector = isinstance(loop, Loop) and loop.role == "vector"
         self.gathers = False
+        self.floor = 0  # the depth below which nothing goes that is made while this is the innermost
 
 
 def as_form(atom: Scalar) -> Affine:
@@ -150,7 +151,7 @@ class Values:
         if prim in COMMUTATIVE:
             args = sorted(args, key=_rank)
             value = Scalar(prim, tuple(args), dtype)
-        depth = 0
+        depth = self._here.floor
         for a in args:
             if a.prim == "var":
                 local = a.args[0]
@@ -269,7 +270,8 @@ class Values:
             if key in scope.forward:
                 return scope.forward[key]
         _, offset = self.place(access, memo)
-        depth = max(self._ready(buffer), 0 if offset.prim == "const" else offset.args[0].depth)
+        depth = max(self._ready(buffer), self._here.floor)
+        depth = max(depth, 0 if offset.prim == "const" else offset.args[0].depth)
         scope = self.scopes[depth]
         found = scope.memo.get((buffer, offset))
         if found is None:
