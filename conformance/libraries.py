@@ -43,7 +43,8 @@ class Library:
     @property
     def version(self) -> str:
         """The version that the library states."""
-        top = importlib.import_module(self.module.split(".")[-1 if "compat" in self.module else 0])
+        parts = self.module.split(".")
+        top = importlib.import_module(parts[parts[0] == "array_api_compat"])
         return str(getattr(top, "__version__", "unknown"))
 
     def active(self) -> AbstractContextManager:

@@ -21,6 +21,7 @@ from conformance.spec import VERSION
 
 # Chapters that only some libraries have come last.
 LAST = ("laziness", "backends")
+BEGIN, END = "<!-- report begins -->", "<!-- report ends -->"
 
 
 @dataclass
@@ -118,6 +119,13 @@ def markdown(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
+def update(path: Path, report: Report) -> None:
+    """Put the table into a document, between its two marks."""
+    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    path.write_text(f"{before}{BEGIN}\n\n{markdown(report)}\n{END}{after}", encoding="utf-8")
+
+
 def as_json(report: Report) -> dict:
     """Return a report as plain data."""
     cells = {
@@ -168,6 +176,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, help="write everything to this file")
     parser.add_argument("--html", type=Path, help="write a page to this file")
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--update", type=Path, help="put the table into this document")
     parser.add_argument(
         "--from", dest="source", type=Path, help="read a --json file, check nothing"
     )
@@ -197,6 +206,8 @@ def main(args: argparse.Namespace) -> int:
         args.html.write_text(html.page(as_json(report)), encoding="utf-8")
     if args.markdown:
         args.markdown.write_text(markdown(report), encoding="utf-8")
+    if args.update:
+        update(args.update, report)
     wrong = []
     for run in report.runs:
         if baseline.known(run.library, args.baseline) is not None:

@@ -120,9 +120,10 @@ def command(args: argparse.Namespace, folder: Path) -> list[str]:
     """Return the command line of pytest."""
     out = [
         sys.executable, "-m", "pytest", "-p", "conformance.upstream_plugin", "-p",
-        "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "--json-report",
-        f"--json-report-file={folder / 'report.json'}", "--json-report-omit=log",
-        f"--max-examples={args.max_examples}", "--derandomize", "--disable-deadline",
+        "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "--disable-warnings",
+        "--json-report", f"--json-report-file={folder / 'report.json'}",
+        "--json-report-omit", "log", "warnings", "streams", "keywords", "--derandomize",
+        f"--max-examples={args.max_examples}", "--disable-deadline",
     ]  # fmt: skip
     if args.jobs > 1:
         out += ["-n", str(args.jobs)]
