@@ -17,7 +17,7 @@ demo: $(VENV)/ready-demo
 	$(BIN)/python examples/radon.py
 
 test: $(VENV)/ready-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fast: $(VENV)/ready-test
 	$(BIN)/python -m pytest -m fast
