@@ -193,6 +193,11 @@ class Arranging(Handle):
         levelled = [d for d, i in self.indexes.items() if i.levels]
         many = levelled if dim is None else [dim] if isinstance(dim, str) else list(dim)
         out = self
+        if not many:
+            raise DimError(
+                f"unstack: none of the dims {self.dims} has labels of several levels; say the "
+                "sizes, as in unstack(z={'x': 2, 'y': 3})."
+            )
         for d in many:
             if d not in levelled:
                 raise DimError(

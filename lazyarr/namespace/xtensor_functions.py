@@ -132,7 +132,7 @@ def cross(a: object, b: object, *, dim: str) -> XTensor:
     x, y = xtensor_join.aligned([as_xtensor(a), as_xtensor(b)])
     parts = []
     for v in (x, y):
-        size = v.sizes[dim] if dim in v.dims else v.get_axis_num(dim)
+        size = v._known_size(dim, "cross")
         if size not in (2, 3):
             raise DimError(f"cross needs 2 or 3 elements along {dim!r}, got {size}.")
         own = v.drop_vars([dim], errors="ignore")

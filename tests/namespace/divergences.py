@@ -62,18 +62,19 @@ def _aligned(x: Any) -> Any:
     return library.align(x, x, join="outer")[0]
 
 
+SQUARE = xr.DataArray(np.ones((2, 2)), dims=("a", "b"))
+LEVELS = {"c": [5.0], "b": [10, 20]}
+
 DIVERGENCES = [
     Divergence(
         "arithmetic joins labels exactly",
-        "An inner join by default drops elements without a word; ask with arithmetic_join or align.",
+        "An inner join drops elements without a word; ask for it with arithmetic_join or align.",
         _join,
     ),
     Divergence(
         "two dims of one name",
         "No operation by name means anything on them.",
-        lambda: both(
-            lambda x: x.rename(a="b").dims, xr.DataArray(np.ones((2, 2)), dims=("a", "b"))
-        ),
+        lambda: both(lambda x: x.rename(a="b").dims, SQUARE),
     ),
     Divergence(
         "sel on a dim without labels",
@@ -131,7 +132,7 @@ DIVERGENCES = [
         "xarray takes them in an order that depends on which dims have labels.",
         lambda: both(
             lambda x: [t[:2] for t in x.stack(z=[..., "c"]).coords["z"].values.tolist()][:3],
-            xr.DataArray(np.ones((1, 2, 2)), dims=("c", "a", "b"), coords={"b": [0, 1]}),
+            xr.DataArray(np.ones((1, 2, 2)), dims=("c", "a", "b"), coords=LEVELS),
         ),
     ),
     Divergence(

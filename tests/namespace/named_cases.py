@@ -1,7 +1,7 @@
 """Random calls of XTensor's methods, for comparison with xarray: elements, reductions, selection.
 
-A case draws arrays and a function of them that means the same on `xr.DataArray` and on XTensor. Dims
-in any number and order, labels of several kinds, NaN, several dtypes.
+A case draws arrays and a function of them that means the same on `xr.DataArray` and on XTensor.
+Dims in any number and order, labels of several kinds, NaN, several dtypes.
 """
 
 import operator

@@ -1,4 +1,4 @@
-"""Random calls of what a handle tells and of small methods: attributes, names, whole comparisons."""
+"""Random calls of what a handle tells, and of small methods: attributes, names, comparisons."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Random calls of what works with labels: alignment, reindexing, groups, windows, order, stacking."""
+"""Random calls of what works with labels: alignment, groups, windows, order, stacking."""
 
 from typing import Any
 
