@@ -118,7 +118,8 @@ def bounds(dtype: str, low: object, high: object) -> tuple:
 
 
 @cache
-def _numpy_strategies():
+def numpy_strategies():
+    """Return hypothesis's array strategies over NumPy; the first call takes a while."""
     from hypothesis.extra import array_api  # hypothesis is needed to draw, not to read reports
 
     with warnings.catch_warnings():
@@ -133,7 +134,7 @@ class Drawn(Draw):
         super().__init__(missing)
         from hypothesis import strategies
 
-        self.draw, self.st, self.xps = draw, strategies, _numpy_strategies()
+        self.draw, self.st, self.xps = draw, strategies, numpy_strategies()
 
     def integer(self, low: int, high: int) -> int:
         """Return an integer within bounds, both included."""

@@ -12,6 +12,7 @@ import sys
 from conformance.libraries import load
 from conformance.own import catalogue
 from conformance.own.check import Options
+from conformance.own.draw import numpy_strategies
 from conformance.own.run import run
 
 
@@ -30,6 +31,7 @@ def main() -> None:
     def say(**what: object) -> None:
         out.write(json.dumps(what) + "\n")
 
+    numpy_strategies()  # so that no check pays for it
     library = load(args.library)
     checks = catalogue.checks(library, args.only)
     say(total=len(checks), version=library.version)

@@ -39,7 +39,7 @@ def module(tmp_path, monkeypatch) -> str:
 
 def test_a_dying_process_fails_one_check_only(module, monkeypatch) -> None:
     monkeypatch.setattr(supervise, "GRACE", 1.0)
-    found = supervise.check(module, Options(examples=3, seconds=0.5), ONLY)
+    found = supervise.check(module, Options(examples=3, seconds=2.0), ONLY)
     outcomes = {r.id.split("/")[1]: r.outcome for r in found.results}
     assert outcomes == {"roll": FAILED, "flip": TIMEOUT, "tile": PASSED}
     assert "code 9" in next(r.why for r in found.results if "roll" in r.id)
