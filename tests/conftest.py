@@ -10,10 +10,13 @@ FOLDER = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the cache folder before any test module imports lazyarr."""
+    """Choose the cache folder before any test module imports lazyarr; failing rules raise."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("LAZYARR_STRICT", "1")
+    if hasattr(config, "workerinput"):  # a worker shares the folder of the run
+        return
     config.stash[FOLDER] = tempfile.mkdtemp(prefix="lazyarr-tests-")
     os.environ["LAZYARR_CACHE_DIR"] = config.stash[FOLDER]
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
