@@ -1,6 +1,7 @@
 # make demo: set up what the demo needs and run it      make test: set up and run the tests
 # make fast: the everyday tests                         make lint: ruff and mypy
 # make bench: the project's own benchmarks              make clean: forget the environment
+# make conformance: the Array API standard's checks     (docs/conformance.md has the long runs)
 #
 # Needs Python 3.11 or newer with venv and pip, and a C compiler. PYTHON=/path/to/python chooses
 # the interpreter, VENV=/path the folder of the environment.
@@ -10,7 +11,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
 
-.PHONY: demo test fast lint bench clean
+.PHONY: demo test fast lint bench conformance clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready-demo
@@ -32,8 +33,14 @@ bench: $(VENV)/ready-demo
 	$(BIN)/python -m benchmarks.record
 	$(BIN)/python -m benchmarks.compile
 	$(BIN)/python -m benchmarks.models
+	$(BIN)/python -m benchmarks.rows
 	$(BIN)/python -m benchmarks.implicit
 	$(BIN)/python -m benchmarks.deep
+
+conformance: $(VENV)/ready-test
+	$(BIN)/python -m conformance own lazyarr:interpret lazyarr:c --examples 3
+	@mkdir -p build
+	$(BIN)/python -m conformance report numpy array_api_strict lazyarr --html build/conformance.html
 
 clean:
 	rm -rf $(VENV) build lazyarr.egg-info

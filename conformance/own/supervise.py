@@ -28,6 +28,7 @@ class Run:
     results: list[Result] = field(default_factory=list)
     seconds: float = 0.0
     error: str = ""
+    examples: int = 0
 
     @property
     def counts(self) -> Counter:
@@ -83,7 +84,7 @@ def check(
         sys.executable, "-m", "conformance.own.worker", library, "--examples",
         str(options.examples), "--seconds", str(options.seconds), "--only", *(only or []),
     ]  # fmt: skip
-    found = Run(library)
+    found = Run(library, examples=options.examples)
     begin = time.perf_counter()
     while True:
         worker = Worker(command, [r.id for r in found.results])

@@ -287,6 +287,8 @@ def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
         for v in order:
             if not native[v] and level[v] == k:
                 given = list(dict.fromkeys(x for x in v.inputs if x.__class__ is Variable))
+                if "finds_sizes" not in v.op.facts:
+                    given += sizes.tellers([v], given, slot)
                 given += sizes.tellers([v], given, slot)
                 step = Step(Graph(given, [v]), [slot[x] for x in given], [len(slot)], node=v)
                 slot[v] = len(slot)

@@ -164,6 +164,10 @@ def specialise(graph: Graph, pattern: tuple, rewrite: Callable[[Graph], Graph]) 
     _unite(out)
     out.graph = rewrite(out.graph)
     _unite(out)
+    known = free_atoms(graph)  # what only an operation finds is verified by who reads its result
+    out.equations = [
+        e for e in out.equations if shapes.atoms(e.left) | shapes.atoms(e.right) <= known
+    ]
     return out
 
 

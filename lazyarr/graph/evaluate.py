@@ -34,6 +34,9 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
             values[node] = node.value
             continue
         values[node] = run_node(node, values, sizes)
+        if "finds_sizes" in node.op.facts:
+            types = (t.shape for t in node.type.types)
+            sizes.update(shapes.bind(types, map(np.shape, values[node])))
         for x in node.inputs:  # drop temporaries after their last use
             if x.__class__ is Variable:
                 left[x] -= 1
@@ -67,8 +70,9 @@ def run_node(node: Variable, values: Mapping, sizes: Mapping[Atom, int]) -> obje
 def concrete_params(node: Variable, sizes: Mapping[Atom, int]) -> dict:
     """Return the parameters of a node with sizes evaluated."""
     params = node.params
-    for name in node.op.sizes:
-        params[name] = _concrete(params[name], sizes)
+    if "finds_sizes" not in node.op.facts:  # the result tells
+        for name in node.op.sizes:
+            params[name] = _concrete(params[name], sizes)
     return params
 
 

@@ -81,15 +81,22 @@ def test_the_document_keeps_what_is_around_the_table(tmp_path, made) -> None:
 )
 def test_the_baseline_only_shrinks(tmp_path, known, says) -> None:
     path = tmp_path / "baseline.json"
-    path.write_text(json.dumps({"mine": known}), encoding="utf-8")
-    lines = baseline.verdict(Run("mine", "1.0", RESULTS), path)
+    path.write_text(json.dumps({"examples": 3, "libraries": {"mine": known}}), encoding="utf-8")
+    lines = baseline.verdict(Run("mine", "1.0", RESULTS, examples=3), path)
     assert len(lines) == len(says)
     assert all(word in line for word, line in zip(says, lines, strict=True))
 
 
+def test_other_numbers_of_examples_do_not_shrink_it(tmp_path) -> None:
+    path = tmp_path / "baseline.json"
+    known = dict.fromkeys([r.id for r in RESULTS], "")
+    path.write_text(json.dumps({"examples": 3, "libraries": {"mine": known}}), encoding="utf-8")
+    assert baseline.verdict(Run("mine", "1.0", RESULTS, examples=20), path) == []
+
+
 def test_a_library_without_a_list_has_to_pass(tmp_path) -> None:
     path = tmp_path / "baseline.json"
-    path.write_text("{}", encoding="utf-8")
+    path.write_text('{"examples": 3, "libraries": {}}', encoding="utf-8")
     assert baseline.verdict(Run("mine", "1.0", RESULTS), path) == ["mine: 2 checks failed"]
     assert baseline.verdict(Run("mine", "1.0", RESULTS[:1]), path) == []
 
