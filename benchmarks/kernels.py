@@ -31,15 +31,20 @@ def compiler() -> str:
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
-    """kernels.c as a shared library, with vector math where the compiler and libc have it."""
+def build(source: Path, *flags: str) -> ctypes.CDLL:
+    """A file as a shared library, with vector math where the compiler and libc have it."""
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder) / "kernels.so")
-        base = [compiler(), *FLAGS, "-fPIC", "-shared", str(SOURCE), "-o", target]
+        base = [compiler(), *FLAGS, *flags, "-fPIC", "-shared", str(source), "-o", target]
         vector = subprocess.run([*base, "-DVECTOR_MATH", "-lmvec", "-lm"], capture_output=True)
         if vector.returncode:
             subprocess.run([*base, "-lm"], check=True)
         return ctypes.CDLL(target)
+
+
+def library() -> ctypes.CDLL:
+    """kernels.c as a shared library."""
+    return build(SOURCE)
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
