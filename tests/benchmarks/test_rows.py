@@ -8,7 +8,9 @@ from benchmarks.rows import ROWS, agree, by_hand, compiled
 pytestmark = [pytest.mark.fast, pytest.mark.backends]
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.kernel and "1e+07" not in r.name], ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "row", [r for r in ROWS if r.kernel and "1e+07" not in r.name], ids=lambda r: r.name
+)
 def test_agreement(row) -> None:
     arguments = row.arguments(np.random.default_rng(1))
     arguments = tuple(np.asarray(a, "float64") for a in arguments)
