@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from conformance import spec
 from conformance.libraries import Library
-from conformance.own import inspection, lazy, names, signatures, special, values
+from conformance.own import inspection, lazy, names, scalars, signatures, special, values
 from conformance.own.check import Check
 from conformance.own.draw import Fixed
 from conformance.own.recipes import RECIPES
@@ -32,6 +32,7 @@ def checks(library: Library, only: Sequence[str] = ()) -> list[Check]:
         *signatures.checks(),
         *inspection.checks(),
         *generic(),
+        *scalars.checks(),
         *special.checks(),
     ]
     if library.lazy:
