@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     parser.add_argument("--list", type=int, default=40, help="failures to print (default 40)")
     parser.add_argument("--json", type=Path, help="write all results to this file")
+    parser.add_argument(
+        "--strike", action="store_true", help="take what passes off the list of known failures"
+    )
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +91,9 @@ def main(args: argparse.Namespace) -> int:
             print(text(run, args.list))
     if args.json:
         args.json.write_text(json.dumps([as_json(r) for r in runs], indent=1), encoding="utf-8")
+    for run in runs if args.strike else ():
+        for check in baseline.strike(run, args.baseline):
+            print(f"{run.library}: struck {check}")
     verdicts = [baseline.verdict(run, args.baseline, complete=not args.only) for run in runs]
     for lines in verdicts:
         for line in lines:

@@ -94,6 +94,15 @@ def test_other_numbers_of_examples_do_not_shrink_it(tmp_path) -> None:
     assert baseline.verdict(Run("mine", "1.0", RESULTS, examples=20), path) == []
 
 
+def test_striking_takes_off_what_passes_alone(tmp_path) -> None:
+    path = tmp_path / "baseline.json"
+    known = dict.fromkeys([r.id for r in RESULTS], "why")
+    path.write_text(json.dumps({"examples": 3, "libraries": {"mine": known}}), encoding="utf-8")
+    run = Run("mine", "1.0", RESULTS, examples=3)
+    assert baseline.strike(run, path) == [r.id for r in RESULTS if r.outcome == PASSED]
+    assert set(baseline.known("mine", path)) == {r.id for r in RESULTS if r.outcome != PASSED}
+
+
 def test_a_library_without_a_list_has_to_pass(tmp_path) -> None:
     path = tmp_path / "baseline.json"
     path.write_text('{"examples": 3, "libraries": {}}', encoding="utf-8")
