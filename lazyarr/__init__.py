@@ -55,6 +55,8 @@ _HOME = {
         "grad", "jvp", "linearize", "stop_gradient", "value_and_grad", "vjp",
     ),
     "lazyarr.namespace.foreign": ("wrap_jax", "wrap_torch"),
+    "lazyarr.namespace.foreign_rules": ("wrap_numba", "wrap_numpy"),
+    "lazyarr.namespace.foreign_c": ("wrap_c",),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.state": ("shared",),
     "lazyarr.namespace.transforms": ("compute", "jit", "symbol"),

@@ -154,8 +154,8 @@ def wrap_jax(
 ):
     """Return a JAX function as a function of lazy arrays, on every backend; also a decorator.
 
-    Arguments and results are pytrees. Leaves that are arrays, symbolic or not, are operands; others,
-    such as numbers and functions, are static and must be hashable, as are the arguments that
+    Arguments and results are pytrees. Leaves that are arrays, symbolic or not, are operands; the
+    rest, as numbers and functions, is static and must be hashable, as are the arguments that
     `static` names. `out` gives the types of the result where JAX cannot find them: a type, a pair
     (dtype, shape) with None for unknown sizes, a pytree of these, or a function from the types of
     the arguments to it. `dims` names the axes of a result. Results that are no arrays are returned

@@ -126,6 +126,7 @@ def _batch(node, args, moved, size):
     vjp=_vjp,
     jvp=_jvp,
     batch=_batch,
+    facts=frozenset({"finds_sizes"}),
     sizes=("shapes",),
     public=False,
 )
