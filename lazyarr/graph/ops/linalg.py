@@ -48,7 +48,24 @@ def einsum_text(spec: tuple) -> str:
 
 def _contract_vjp(g, y, a, b, *, spec):
     la, lb, lo = spec
-    return op.contract(g, b, (lo, lb, la)), op.contract(g, a, (lo, la, lb))
+    return _weighted(g, b, (lo, lb, la)), _weighted(g, a, (lo, la, lb))
+
+
+def _weighted(g, x, spec):
+    """A cotangent times an operand: a contraction, or `absorb` where nothing is summed."""
+    labels_g, labels_x, out = spec
+    if {*labels_g, *labels_x} - {*out} or len({*out}) != len(out):
+        return op.contract(g, x, spec)
+    return op.absorb(_over(g, labels_g, out), _over(x, labels_x, out))
+
+
+def _over(x, labels, out):
+    """An operand with the axes of labels in the order of the result, size 1 for others."""
+    order = sorted(range(len(labels)), key=lambda i: out.index(labels[i]))
+    if order != list(range(len(order))):
+        x = op.permute_dims(x, tuple(order))
+    missing = tuple(i for i, k in enumerate(out) if k not in labels)
+    return op.expand_dims(x, axis=missing) if missing else x
 
 
 @declare(
