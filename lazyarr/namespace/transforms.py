@@ -20,8 +20,10 @@ from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array
 from lazyarr.namespace.compiled import check_inputs, is_leaf, labelled, output_node
 from lazyarr.namespace.functions import asarray
-from lazyarr.namespace.tree import flatten, unflatten
+from lazyarr.namespace.programs import shared_program
+from lazyarr.namespace.tree import flatten, tree_map, unflatten
 from lazyarr.namespace.xtensor import XTensor
+from lazyarr.namespace.xtensor_dataset import as_labelled, as_lazy, is_foreign
 from lazyarr.xtensor.types import XTensorType, as_dims
 
 _named_sizes: dict[str, shapes.Size] = {}
@@ -73,8 +75,9 @@ def symbol(name: str, *, shape=None, dims=None, coords=None, dtype=dtypes.float6
 def jit(f: Callable | None = None, *, backend: str | None = None):
     """Compile a Python function when it is called, once for each structure of its arguments.
 
-    Arrays among the arguments (NumPy, Array, XTensor, xr.DataArray, in pytrees) become symbols, other
-    values are part of the structure. The result is what f returns, computed.
+    Arrays among the arguments (NumPy, Array, XTensor, xr.DataArray, xr.Dataset, in pytrees) become
+    symbols, other values are part of the structure. Other labels of the same sizes record f again,
+    and compile nothing. The result is what f returns, computed, and xarray's where arguments were.
     """
     if f is None:
         return functools.partial(jit, backend=backend)
@@ -82,13 +85,15 @@ def jit(f: Callable | None = None, *, backend: str | None = None):
 
     @functools.wraps(f)
     def compiled(*args: object, **kwargs: object):
+        args, kwargs = tuple(map(as_lazy, args)), {k: as_lazy(v) for k, v in kwargs.items()}
         found, tree = flatten((args, kwargs))
         handles = [_handle(v) for v in found]
         key = (tree, tuple(_signature(h, v) for h, v in zip(handles, found, strict=True)))
         entry = cache.get(key)
         if entry is None:
             entry = cache[key] = _trace(f, tree, handles, found, backend)
-        return entry([h for h in handles if h is not None])
+        out = entry([h for h in handles if h is not None])
+        return tree_map(as_labelled, out) if any(map(is_foreign, found)) else out
 
     return compiled
 
@@ -99,16 +104,16 @@ def _handle(value: object) -> object:
         return value
     if isinstance(value, np.ndarray | np.generic):
         return asarray(value, copy=False) if isinstance(value, np.ndarray) else asarray(value)
-    if hasattr(value, "dims") and hasattr(value, "coords"):
-        return XTensor(value)
-    return None
+    return XTensor(value) if is_foreign(value) else None
 
 
 def _signature(handle: object, value: object) -> object:
     if handle is None:
         return value
-    coords = handle.coords if isinstance(handle, XTensor) else None
-    return (type(handle), handle._v.type, coords if coords is None else hash(coords))
+    if not isinstance(handle, XTensor):
+        return type(handle), handle._v.type
+    attrs = repr(handle._attrs) if handle._attrs else None
+    return XTensor, handle._v.type, handle._coords, handle._name, attrs
 
 
 def _trace(f: Callable, tree, handles: list, values: list, backend: str | None) -> Callable:
@@ -123,10 +128,15 @@ def _trace(f: Callable, tree, handles: list, values: list, backend: str | None) 
         [s._v for s in symbols if s is not None], [x._v for x in arrays]
     )
     check_inputs(graph)
-    program = Program(graph, backend or "auto")
+    held: list = []
+    if any(isinstance(h, XTensor) and h._coords for h in handles):
+        program, held = shared_program(graph, backend or "auto")
+    else:
+        program = Program(graph, backend or "auto")
 
     def run(given: Sequence):
-        out = iter(program([np.asarray(v) for v in compute_nodes([h._v for h in given])]))
+        values = [np.asarray(v) for v in compute_nodes([h._v for h in given])]
+        out = iter(program([*values, *held]))
         return unflatten(
             out_tree, [_with_value(x, next(out)) if is_leaf(x) else x for x in found]
         )

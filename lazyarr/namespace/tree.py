@@ -38,7 +38,8 @@ def _flatten(value: object, found: list) -> Tree:
         return NOTHING
     if isinstance(value, Mapping):
         keys = tuple(sorted(value, key=str))
-        return Tree(dict, keys, tuple(_flatten(value[k], found) for k in keys))
+        kind = type(value) if hasattr(type(value), "of_leaves") else dict
+        return Tree(kind, keys, tuple(_flatten(value[k], found) for k in keys))
     if isinstance(value, list | tuple):
         kind = type(value)
         return Tree(kind, (), tuple(_flatten(v, found) for v in value))
@@ -63,6 +64,8 @@ def _build(tree: Tree, rest) -> object:
     children = [_build(c, rest) for c in tree.children]
     if tree.kind is dict:
         return dict(zip(tree.keys, children, strict=True))
+    if hasattr(tree.kind, "of_leaves"):
+        return tree.kind.of_leaves(dict(zip(tree.keys, children, strict=True)))
     if tree.kind in (list, tuple):
         return tree.kind(children)
     if tree.keys:

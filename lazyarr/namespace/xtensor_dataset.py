@@ -1,0 +1,236 @@
+"""XDataset: several XTensors by name that share coordinates, after `xr.Dataset`.
+
+It is a thin mapping: a method applies to each variable that has the dims it names. For more, take
+the variables.
+
+>>> from lazyarr import XTensor
+>>> d = XDataset({"a": XTensor([1.0, 2.0], dims="x"), "b": XTensor(3.0)})
+>>> (d * 2).sum("x")["a"].item(), sorted(d.sizes.items())
+(6.0, [('x', 2)])
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+
+from lazyarr.config import options
+from lazyarr.errors import DimError, LabelError, near_match
+from lazyarr.namespace.xtensor import XTensor, as_xtensor
+from lazyarr.namespace.xtensor_data import is_labelled
+from lazyarr.namespace.xtensor_join import align
+from lazyarr.xtensor.coords import Coords
+from lazyarr.xtensor.joining import merge
+from lazyarr.xtensor.kinds import joined_sizes
+
+
+def is_foreign(value: object) -> bool:
+    """Tell whether a value is an xr.DataArray."""
+    return is_labelled(value) and hasattr(value, "coords") and not isinstance(value, XTensor)
+
+
+def as_lazy(value: object) -> object:
+    """Return an xr.Dataset as a dataset of lazyarr whose variables are still xarray's."""
+    if hasattr(value, "data_vars") and not isinstance(value, XDataset):
+        return XDataset.of_leaves(dict(value.data_vars), dict(value.attrs))
+    return value
+
+
+def as_labelled(value: object) -> object:
+    """Return a computed XTensor as an xr.DataArray."""
+    return value.to_xarray() if isinstance(value, XTensor) else value
+
+
+class XDataset(Mapping):
+    """Lazy arrays by name with shared coordinates and attributes.
+
+    data_vars: XTensors, xr.DataArrays, `(dims, values)`, or an xr.Dataset. Labels of one dim must be
+    equal, or are joined as `arithmetic_join` says.
+    """
+
+    def __init__(self, data_vars: object, coords: Mapping | None = None, attrs=None):
+        if hasattr(data_vars, "data_vars"):
+            attrs = dict(data_vars.attrs) if attrs is None else attrs
+            coords = dict(data_vars.coords) if coords is None else coords
+            data_vars = dict(data_vars.data_vars)
+        made = {str(k): _variable(v) for k, v in data_vars.items()}  # type: ignore[attr-defined]
+        moved = align(list(made.values()), options.arithmetic_join) if made else []
+        self._vars = {k: x.rename(k) for k, x in zip(made, moved, strict=True)}
+        if coords:
+            self._vars = {
+                k: x.assign_coords({n: c for n, c in coords.items() if _fits(c, n, x)})
+                for k, x in self._vars.items()
+            }
+        self.attrs = dict(attrs or {})
+
+    @classmethod
+    def of_leaves(cls, variables: Mapping, attrs: Mapping | None = None) -> "XDataset":
+        """Return a dataset of variables as they are, which need not be XTensors."""
+        self = object.__new__(cls)
+        self._vars, self.attrs = dict(variables), dict(attrs or {})
+        return self
+
+    # -- mapping ----------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> XTensor:
+        try:
+            return self._vars[name]
+        except KeyError:
+            for x in self._vars.values():
+                if name in x.coords:
+                    return x[name]
+            raise LabelError(
+                f"there is no variable {name!r}.{near_match(name, self._vars)}"
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._vars)
+
+    def __len__(self) -> int:
+        return len(self._vars)
+
+    def __repr__(self) -> str:
+        rows = "".join(f"\n    {k}: {x.dims} {x.dtype}" for k, x in self._vars.items())
+        sizes = ", ".join(f"{d}: {s}" for d, s in self.sizes.items())
+        return f"<lazyarr.XDataset ({sizes})>\nVariables:{rows}\nCoordinates: {list(self.coords)}"
+
+    @property
+    def data_vars(self) -> dict[str, XTensor]:
+        """The variables by name."""
+        return dict(self._vars)
+
+    @property
+    def sizes(self) -> dict:
+        """The size of each dimension of any variable."""
+        return joined_sizes(tuple(x._v.type for x in self._vars.values()))
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of any variable."""
+        return tuple(self.sizes)
+
+    @property
+    def coords(self) -> Coords:
+        """The coordinates of all variables."""
+        return merge([x._coords for x in self._vars.values()], "override")
+
+    # -- from all variables -----------------------------------------------------------------------
+
+    def map(self, func: Callable, args: tuple = (), **kwargs: object) -> "XDataset":
+        """Return `func` of each variable."""
+        return XDataset(
+            {k: func(x, *args, **kwargs) for k, x in self._vars.items()}, attrs=self.attrs
+        )
+
+    def assign(self, variables: Mapping | None = None, **kw: object) -> "XDataset":
+        """Return the dataset with variables added or replaced; a function gets the dataset."""
+        new = {**(variables or {}), **kw}
+        made = {k: v(self) if callable(v) else v for k, v in new.items()}
+        return XDataset({**self._vars, **made}, attrs=self.attrs)
+
+    def compute(self):
+        """Compute all variables in one program, and return an xr.Dataset."""
+        from lazyarr.backends.implicit import compute_nodes
+
+        compute_nodes([x._v for x in self._vars.values()])
+        return self.to_xarray()
+
+    def to_xarray(self):
+        """Compute, and return an xr.Dataset."""
+        import xarray as xr
+
+        return xr.Dataset({k: x.to_xarray() for k, x in self._vars.items()}, attrs=self.attrs)
+
+    def _each(self, name: str, args: tuple, kwargs: dict) -> "XDataset":
+        """Apply a method to each variable, with those of its dims that the variable has."""
+        named = _named_dims(name, args, kwargs)
+        for d in named:
+            if d not in self.sizes:
+                raise DimError(
+                    f"{name}: there is no dimension {d!r} among {self.dims}."
+                    f"{near_match(d, self.dims)}"
+                )
+        out = {}
+        for k, x in self._vars.items():
+            keep = [d for d in named if d in x.dims]
+            if named and not keep:
+                out[k] = x
+            else:
+                own, kw = _restricted(name, args, kwargs, x)
+                out[k] = getattr(x, name)(*own, **kw)
+        return XDataset.of_leaves(out, self.attrs)
+
+
+def _variable(value: object) -> XTensor:
+    if isinstance(value, tuple):
+        return XTensor(value[1], dims=value[0])
+    return as_xtensor(value)
+
+
+def _fits(coord: object, name: object, x: XTensor) -> bool:
+    dims = getattr(coord, "dims", None)
+    if dims is None:
+        dims = coord[0] if isinstance(coord, tuple) else (name,)
+        dims = (dims,) if isinstance(dims, str) else dims
+    return set(dims) <= set(x.dims)
+
+
+_REDUCING = ("sum", "mean", "prod", "max", "min", "std", "var", "any", "all", "count", "median")
+_SELECTING = ("isel", "sel", "head", "tail", "thin", "shift", "roll", "drop_isel", "drop_sel")
+_UNIFORM = ("astype", "fillna", "isnull", "notnull", "where", "clip", "round")
+
+
+def _named_dims(name: str, args: tuple, kwargs: dict) -> list[str]:
+    """The dims that a call names."""
+    if name in _SELECTING:
+        return [*(args[0] if args else ()), *(k for k in kwargs if k not in _OPTIONS)]
+    if name in _REDUCING:
+        dim = args[0] if args else kwargs.get("dim")
+        return [] if dim is None or dim is ... else [dim] if isinstance(dim, str) else list(dim)
+    return []
+
+
+_OPTIONS = ("drop", "method", "tolerance", "fill_value", "roll_coords", "missing_dims")
+
+
+def _restricted(name: str, args: tuple, kwargs: dict, x: XTensor) -> tuple[tuple, dict]:
+    """The arguments of a call without the dims that a variable lacks."""
+    if name in _SELECTING:
+        keys = {
+            **(args[0] if args else {}),
+            **{k: v for k, v in kwargs.items() if k not in _OPTIONS},
+        }
+        rest = {k: v for k, v in kwargs.items() if k in _OPTIONS}
+        return ({d: v for d, v in keys.items() if d in x.dims},), rest
+    if name in _REDUCING:
+        dims = _named_dims(name, args, kwargs)
+        rest = {k: v for k, v in kwargs.items() if k != "dim"}
+        return ([d for d in dims if d in x.dims] if dims else None,), rest
+    return args, kwargs
+
+
+def _method(name: str) -> Callable:
+    def call(self, *args, **kwargs):
+        return self._each(name, args, kwargs)
+
+    call.__name__, call.__doc__ = name, f"Return `{name}` of each variable that has the dims."
+    return call
+
+
+def _operator(f: Callable, swap: bool) -> Callable:
+    def call(self, other):
+        if isinstance(other, XDataset):
+            shared = [k for k in self if k in other]
+            pairs = {k: (self[k], other[k]) for k in shared}
+        else:
+            pairs = {k: (x, other) for k, x in self._vars.items()}
+        return XDataset.of_leaves(
+            {k: f(b, a) if swap else f(a, b) for k, (a, b) in pairs.items()}, self.attrs
+        )
+
+    return call
+
+
+for _name in (*_REDUCING, *_SELECTING, *_UNIFORM):
+    setattr(XDataset, _name, _method(_name))
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(XDataset, f"__{_name}__", _operator(getattr(operator, _name), False))
+    setattr(XDataset, f"__r{_name}__", _operator(getattr(operator, _name), True))
