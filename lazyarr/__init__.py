@@ -61,7 +61,11 @@ _HOME = {
     "lazyarr.namespace.state": ("shared",),
     "lazyarr.namespace.transforms": ("compute", "jit", "symbol"),
     "lazyarr.namespace.vectorize": ("hessian", "hvp", "jacobian", "vectorize"),
-    "lazyarr.namespace.xtensor": ("XTensor", "from_xarray"),
+    "lazyarr.namespace.xtensor": ("XTensor", "dot", "from_xarray"),
+    "lazyarr.namespace.xtensor_dataset": ("XDataset",),
+    "lazyarr.namespace.xtensor_functions": (
+        "align", "apply_ufunc", "broadcast", "corr", "cov", "polyval",
+    ),
 }
 _MODULES = {name: f"lazyarr.namespace.{name}" for name in ("fft", "linalg", "special")}
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
