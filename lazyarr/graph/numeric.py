@@ -22,7 +22,7 @@ def _quiet(f):
 
 @_quiet
 def floor_divide(x, y):
-    """Floor division; integers give 0 for divisor 0 and wrap for INT_MIN // -1; floats as x / y floored.
+    """Floor division; integers give 0 for divisor 0 and wrap for INT_MIN // -1; floats floor x / y.
 
     Source: Array API standard, floor_divide, special cases.
     """
@@ -46,7 +46,7 @@ def remainder(x, y):
 
 @_quiet
 def power(x, y):
-    """Power; for integers the exact power, wrapped, truncated toward zero for negative exponents."""
+    """Power; of integers exact, wrapped, truncated toward zero for negative exponents."""
     x, y = np.asarray(x), np.asarray(y)
     dtype = np.result_type(x, y)
     if dtype.kind not in "iu":
@@ -138,7 +138,7 @@ def _lgamma(x: float) -> float:
 def _digamma(x: float) -> float:
     """Logarithmic derivative of the gamma function; NaN at negative integers, -inf at +0.
 
-    Source: Abramowitz and Stegun 6.3.5 (recurrence), 6.3.7 (reflection), 6.3.18 (asymptotic series).
+    Source: Abramowitz and Stegun 6.3.5 (recurrence), 6.3.7 (reflection), 6.3.18 (series).
     """
     if math.isnan(x) or x == -math.inf:
         return math.nan
@@ -155,14 +155,15 @@ def _digamma(x: float) -> float:
         shift -= 1 / x
         x += 1
     r = 1 / (x * x)
-    series = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * 691 / 32760)))))
+    tail = 1 / 252 - r * (1 / 240 - r * (1 / 132 - r * 691 / 32760))
+    series = r * (1 / 12 - r * (1 / 120 - r * tail))
     return shift + math.log(x) - 0.5 / x - series
 
 
 def _trigamma(x: float) -> float:
     """Second logarithmic derivative of the gamma function; inf at its poles.
 
-    Source: Abramowitz and Stegun 6.4.6 (recurrence), 6.4.7 (reflection), 6.4.12 (asymptotic series).
+    Source: Abramowitz and Stegun 6.4.6 (recurrence), 6.4.7 (reflection), 6.4.12 (series).
     """
     if math.isnan(x) or x == -math.inf:
         return math.nan
@@ -190,7 +191,7 @@ digamma = _elementwise(_digamma)
 trigamma = _elementwise(_trigamma)
 
 
-# -- reductions and running combinations, by the monoid they combine with ---------------------------
+# -- reductions and running combinations, by the monoid they combine with --------------------------
 
 
 def _reduce(function: Callable, needs_element: bool = False) -> Callable:

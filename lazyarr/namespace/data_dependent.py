@@ -82,7 +82,11 @@ def repeat(x, repeats, /, *, axis=None):
     An array of numbers needs a value, since the shape depends on it.
     """
     v, times = _node(x), unwrap(repeats)
-    if times.__class__ is Variable and times.type.ndim == 0 and np.issubdtype(times.dtype, np.integer):
+    if (
+        times.__class__ is Variable
+        and times.type.ndim == 0
+        and np.issubdtype(times.dtype, np.integer)
+    ):
         times = int(concrete(times, "repeat"))
     elif isinstance(times, list | tuple):
         times = data(np.asarray(times))
@@ -94,8 +98,8 @@ def repeat(x, repeats, /, *, axis=None):
     n, many = v.type.shape[axis], concrete(times, "repeat by an array")
     if many.ndim != 1 or many.dtype.kind not in "iu" or (many.size != 1 and many.size != n):
         raise ShapeError(
-            f"repeat: repeats of shape {many.shape} and dtype {many.dtype} for an axis of size {n}; "
-            "it takes one integer, or one for each element."
+            f"repeat: repeats of shape {many.shape} and dtype {many.dtype} for an axis of size "
+            f"{n}; it takes one integer, or one for each element."
         )
     if many.size == 1:
         return Array(op.repeat(v, int(many[0]), axis=axis))

@@ -18,7 +18,7 @@ from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size, broadcast
 from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, unwrap
-from lazyarr.namespace.conversion import asarray
+from lazyarr.namespace.conversion import asarray  # noqa: F401 - found here too
 from lazyarr.namespace.xtensor import XTensor, wrap_named
 from lazyarr.namespace.xtensor_data import is_labelled
 
@@ -106,7 +106,7 @@ _MEMO_LIMIT = 4096
 
 
 def _remembered(call: Callable) -> Callable:
-    """A function of one array that records at once what it has recorded for the same type before."""
+    """A function of one array that records at once what it has recorded for the same type."""
     known: dict = {}
 
     def remembered(x, /, *args, **kwargs):

@@ -1,7 +1,7 @@
 """Keys of `x[key]` and `x[key] = value`: handles are unwrapped, boolean masks become indices.
 
-A mask that has a value is turned into the indices of its true elements, so that the shape of the result
-is known. Setting by a mask alone needs no value of the mask: it is a choice between two arrays.
+A mask that has a value is turned into the indices of its true elements, so that the shape of the
+result is known. Setting by a mask alone needs no value of it: it is a choice between two arrays.
 """
 
 import numpy as np
@@ -96,9 +96,7 @@ def _rank(k: object) -> int:
     """How many axes an entry of a key takes."""
     if k is None:
         return 0
-    return np.ndim(k) if _is_mask(k) and k.__class__ is not Variable else (
-        k.ndim if _is_mask(k) else 1
-    )
+    return getattr(k, "ndim", 0) if _is_mask(k) else 1
 
 
 def read(x: Variable, key: object) -> Variable:
@@ -137,7 +135,7 @@ def _chosen(x: Variable, mask: object, value: object, rest: int, add: bool) -> V
     return out if out.type is x.type else op.broadcast_to(op.astype(out, x.type.dtype), x.shape)
 
 
-# -- values handed out without a copy ---------------------------------------------------------------
+# -- values handed out without a copy --------------------------------------------------------------
 
 
 def shared_capsule(value: np.ndarray, options: dict) -> object:

@@ -1,4 +1,4 @@
-"""The names of the standard, as `lazyarr` exposes them: functions of ops and the few that are no op."""
+"""The names of the standard as `lazyarr` exposes them: functions of ops and the few others."""
 
 from lazyarr.namespace.conversion import array, asarray, from_dlpack
 from lazyarr.namespace.data_dependent import (

@@ -60,8 +60,11 @@ def axes_of(x: Variable, axis: object) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def shape_of(shape: object) -> tuple:
-    """Return a shape given as an int, a Size or a sequence of them; None is refused."""
+def shape_of(shape: object, inferred: bool = False) -> tuple:
+    """Return a shape given as an int, a Size or a sequence of them; None is refused.
+
+    A size below 0 is refused, unless one may be inferred (-1).
+    """
     many = shape if isinstance(shape, tuple | list) else (shape,)
     out = []
     for s in many:
@@ -69,7 +72,10 @@ def shape_of(shape: object) -> tuple:
             raise ShapeError(
                 "a shape with None cannot be used as a size; use `x.sizes` instead of `x.shape`."
             )
-        out.append(s if isinstance(s, Size) else int(s.__index__()))
+        size = s if isinstance(s, Size) else int(s.__index__())
+        if isinstance(size, int) and size < 0 and not (inferred and size == -1):
+            raise ShapeError(f"a size cannot be {size}, as in shape {shape}.")
+        out.append(size)
     return tuple(out)
 
 
@@ -221,7 +227,9 @@ def composite(*, expand: Callable, **fields: object) -> Callable:
     def declare(prepare: Callable) -> Op:
         name = fields.pop("name", prepare.__name__)
         doc = inspect.getdoc(prepare)
-        return register(Op(name, "composite", prepare, _infer_composite, doc, expand=expand, **fields))
+        return register(
+            Op(name, "composite", prepare, _infer_composite, doc, expand=expand, **fields)
+        )
 
     return declare
 

@@ -1,7 +1,8 @@
 """Parts of complex numbers. Source: Array API standard 2025.12, elementwise functions.
 
-Cotangents are those of the holomorphic convention while a graph is differentiated: for z = x + iy they
-are df/dx - i df/dy, so that products need no conjugate; the public transforms conjugate at the end.
+Cotangents are those of the holomorphic convention while a graph is differentiated: for z = x + iy
+they are df/dx - i df/dy, so that products need no conjugate; the public transforms conjugate at the
+end.
 Formulas are those for real dtypes; backends take the standard's function for complex ones.
 """
 
@@ -50,9 +51,7 @@ elementwise(
     reference=lambda x: np.array(np.imag(x)),
     accepts="numeric",
     result="real",
-    vjp=lambda g, y, x: (
-        op.multiply(_embedded(g, x), -1j) if x.type.dtype.kind == "c" else None,
-    ),
+    vjp=lambda g, y, x: (op.multiply(_embedded(g, x), -1j) if x.type.dtype.kind == "c" else None,),
     jvp="linear",
     since="2022.12",
     doc="The imaginary part; zeros for a real array.",

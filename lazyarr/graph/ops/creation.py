@@ -96,6 +96,8 @@ def arange(start, /, stop=None, step=1, *, dtype=None):
     return (as_operand(start), as_operand(step)), {"length": length, "dtype": as_dtype(dtype)}
 
 
+FAR = 2**62  # a diagonal as far as this is outside of every array
+
 
 def _eye(one, *, n_rows, n_cols, k, dtype):
     rows = op.expand_dims(op.arange(n_rows), axis=1)
@@ -109,7 +111,8 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None):
     (rows,) = shape_of(n_rows)
     (cols,) = (rows,) if n_cols is None else shape_of(n_cols)
     dtype = dtypes.float64 if dtype is None else as_dtype(dtype)
-    return (1,), {"n_rows": rows, "n_cols": cols, "k": int(k), "dtype": dtype}
+    k = min(max(int(k), -FAR), FAR)
+    return (1,), {"n_rows": rows, "n_cols": cols, "k": k, "dtype": dtype}
 
 
 @declare(
@@ -198,11 +201,9 @@ def _linspace(start, stop, *, num, endpoint, dtype):
 
 @composite(expand=_linspace, sizes=("num",))
 def linspace(start, stop, /, num, *, dtype=None, endpoint=True):
-    """num evenly spaced values from start to stop, which is the last one unless endpoint is False."""
+    """num evenly spaced values from start to stop, the last one unless endpoint is False."""
     start, stop = (variable_of(v) for v in (start, stop))
     (num,) = shape_of(num)
-    if isinstance(num, int) and num < 0:
-        raise ShapeError(f"linspace: {num} values.")
     found = dtypes.promote(start.type.dtype, stop.type.dtype)
     dtype = dtypes.floating(found) if dtype is None else as_dtype(dtype)
     return (start, stop), {"num": num, "endpoint": bool(endpoint), "dtype": dtype}

@@ -1,7 +1,7 @@
 """Decompositions, solvers and what they give. Source: Array API standard 2025.12, linear algebra.
 
-Batched over leading axes. Derivatives are those of the cited sources; conjugates follow the convention
-of `complex_numbers`: a rule of the literature takes and gives conjugated cotangents.
+Batched over leading axes. Derivatives are those of the cited sources; conjugates follow the
+convention of `complex_numbers`: a rule of the literature takes and gives conjugated cotangents.
 """
 
 import numpy as np
@@ -74,7 +74,8 @@ def _guarded(name: str, run):
         try:
             return run(x, *more, **params)
         except np.linalg.LinAlgError as error:
-            raise LinAlgError(f"{name}: {_first_failing(run, x, more, params)}: {error}") from None
+            place = _first_failing(run, x, more, params)
+            raise LinAlgError(f"{name}{place}: {error}") from None
 
     return reference
 
@@ -84,8 +85,8 @@ def _first_failing(run, x, more, params) -> str:
         try:
             run(x[index], *(m[index] for m in more), **params)
         except np.linalg.LinAlgError:
-            return f"matrix at batch index {index}" if index else "argument"
-    return "argument"
+            return f" of the matrix at batch index {index}" if index else ""
+    return ""
 
 
 # -- inverse, solve, determinants -----------------------------------------------------------------
@@ -167,12 +168,12 @@ def _scalar_infer(types, params):
     facts=SQUARE,
 )
 def det(x, /):
-    """The determinant of square matrices; its derivative is the adjugate, also of a singular one."""
+    """The determinant of square matrices; its derivative is the adjugate, also if singular."""
     return (square_matrix(x, "det"),), {}
 
 
 def _cofactor_reference(x):
-    """Transposed adjugate: det(U Vh) U adj(S) Vh, conjugated, where adj(S) multiplies the other values."""
+    """Transposed adjugate: det(U Vh) U adj(S) Vh, conjugated; adj(S) multiplies other values."""
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :])
@@ -416,8 +417,8 @@ def _qr_vjp(ctx, g, y, x, *, mode):
     wide = isinstance(m, int) and isinstance(n, int) and m < n
     if wide or (mode == "complete" and not square):
         raise GradientError(
-            f"qr with mode={mode!r} of matrices of shape {(m, n)} has no derivative; it has one for "
-            "mode='reduced' and no fewer rows than columns."
+            f"qr with mode={mode!r} of matrices of shape {(m, n)} has no derivative; it has one "
+            "for mode='reduced' and no fewer rows than columns."
         )
     q, r = picks(y)
     gq, gr = conjugate(g(0)), conjugate(g(1))

@@ -1,7 +1,7 @@
 """Fourier transforms. Source: Array API standard 2025.12, Fourier transform functions.
 
-Three library ops do the work: complex to complex, real to half, half to real. The public names resize
-their input with zeros and call them. `norm` says which direction divides by n.
+Three library ops do the work: complex to complex, real to half, half to real. The public names
+resize their input with zeros and call them. `norm` says which direction divides by n.
 """
 
 import numpy as np
@@ -203,7 +203,7 @@ def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     sizes=("n",),
 )
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The real transform of n elements of an array with Hermitian symmetry, given by its first half."""
+    """The real transform of n elements with Hermitian symmetry, given by their first half."""
     x, n, axis = _half_operand(x, n, axis, norm, "hfft")
     return (x,), {"n": n, "axis": axis, "norm": norm}
 

@@ -1,9 +1,9 @@
 """Indexing and functional updates. Source: Array API standard 2025.12, indexing.
 
 `x[key]` becomes at most one `basic_index` (integers, slices, new axes: an index map) followed by
-`take` with arrays of indices. Indices are wrapped and checked by `wrap_index`, so `take` and the scatter
-ops trust theirs. The updates `set_at`, `add_at` (a basic region) and `take_set`, `take_add` (index
-arrays) return a new array; with duplicates the last set wins and every add counts.
+`take` with arrays of indices. Indices are wrapped and checked by `wrap_index`, so `take` and the
+scatter ops trust theirs. The updates `set_at`, `add_at` (a basic region) and `take_set`, `take_add`
+(index arrays) return a new array; with duplicates the last set wins and every add counts.
 """
 
 import operator
@@ -75,8 +75,8 @@ def _entry(k: object, size: object) -> tuple[tuple, object, object]:
 def basic_parts(x: Variable, key: object) -> tuple[tuple, tuple, tuple]:
     """Return (spec, starts, lengths) of a key of integers, slices and new axes.
 
-    `spec` holds ("int",), ("slice", step) or ("new",) entries; there is a start for each of the first
-    two and a length for each slice.
+    `spec` holds ("int",), ("slice", step) or ("new",) entries; there is a start for each of the
+    first two and a length for each slice.
     """
     spec, starts, lengths, axis = [], [], [], 0
     for k in expand_key(key, x.ndim):
@@ -95,9 +95,7 @@ def basic_parts(x: Variable, key: object) -> tuple[tuple, tuple, tuple]:
 def region_shape(spec: tuple, lengths: tuple) -> tuple:
     """Return the shape of a basic region."""
     rest = iter(lengths)
-    return tuple(
-        1 if e[0] == "new" else next(rest) for e in spec if e[0] in ("new", "slice")
-    )
+    return tuple(1 if e[0] == "new" else next(rest) for e in spec if e[0] in ("new", "slice"))
 
 
 def numpy_key(spec: tuple, lengths: tuple, starts: tuple) -> tuple:
@@ -204,10 +202,10 @@ def take(x, indices, /, *, axis=None):
 
 def _take_along(x, indices, *, axis):
     """Elements read from the flat array: index along the axis, own position along the others."""
-    off = [(i == axis or s) for i, s in enumerate(indices.shape)]
-    wide = [s if o is True else shapes.broadcast_size(s, o) for s, o in zip(x.shape, off, strict=True)]
-    if tuple(wide) != x.shape:
-        x = op.broadcast_to(x, tuple(wide))
+    pairs = enumerate(zip(x.shape, indices.shape, strict=True))
+    wide = tuple(s if i == axis else shapes.broadcast_size(s, n) for i, (s, n) in pairs)
+    if wide != x.shape:
+        x = op.broadcast_to(x, wide)
     place = wrapped(indices, x.shape[axis])
     flat = None
     for i, size in enumerate(x.shape):
@@ -226,7 +224,16 @@ def take_along_axis(x, indices, /, *, axis=-1):
         raise ShapeError(f"take_along_axis: indices of {indices.ndim} axes for {x.ndim}.")
     if indices.type.dtype.kind not in "iu":
         raise DTypeError(f"indices must be integers, got {indices.type.dtype}.")
-    return (x, indices), {"axis": axis_of(x, axis)}
+    axis = axis_of(x, axis)
+    check_known(indices, x.shape[axis])
+    return (x, indices), {"axis": axis}
+
+
+def check_known(indices: Variable, size: object) -> None:
+    """Raise BoundsError for indices that hold data and leave an axis."""
+    if indices.is_data and isinstance(size, int) and indices.value.size:
+        for extreme in (int(indices.value.min()), int(indices.value.max())):
+            check_static(extreme, size)
 
 
 def wrapped(indices: Variable, size: object) -> Variable:
@@ -236,10 +243,7 @@ def wrapped(indices: Variable, size: object) -> Variable:
     """
     if indices.type.dtype.kind not in "iu":
         raise DTypeError(f"indices must be integers, got {indices.type.dtype}.")
-    if indices.is_data and isinstance(size, int) and indices.value.size:
-        low, high = int(indices.value.min()), int(indices.value.max())
-        for extreme in (low, high):
-            check_static(extreme, size)
+    check_known(indices, size)
     return op.wrap_index(op.astype(indices, dtypes.int64), size)
 
 
@@ -394,10 +398,15 @@ def gather(x: Variable, indices: Variable, axis: int) -> Variable:
 # -- x[key] and its updates -----------------------------------------------------------------------
 
 
-def _split_key(x: Variable, key: object) -> tuple[list, list]:
-    """Return the basic part of a key (arrays replaced by full slices) and [(axis, indices)]."""
+def _split_key(x: Variable, key: object) -> tuple[list, list, bool]:
+    """Return the basic part of a key (arrays replaced by full slices), [(axis, indices)], and
+    whether integers and arrays stand apart, so that the axes of the indices come first.
+    """
     basic, arrays, axis = [], [], 0
-    for k in expand_key(key, x.ndim):
+    places = []
+    for place, k in enumerate(expand_key(key, x.ndim)):
+        if k is not None and not isinstance(k, slice):
+            places.append(place)
         if k is None:
             basic.append(None)
             axis += 1
@@ -416,20 +425,25 @@ def _split_key(x: Variable, key: object) -> tuple[list, list]:
             basic.append(slice(None))
             arrays.append((axis, indices))
             axis += 1
-    return basic, arrays
+    return basic, arrays, bool(arrays) and len(places) <= places[-1] - places[0]
 
 
 def getitem(x: Variable, key: object) -> Variable:
     """Record `x[key]` for integers, slices, new axes and arrays of integers."""
-    basic, arrays = _split_key(x, key)
+    basic, arrays, apart = _split_key(x, key)
     y = op.basic_index(x, tuple(basic))
     if not arrays:
         return y
     if len(arrays) == 1:
         axis, indices = arrays[0]
-        return op.take(y, indices, axis=axis)
-    y, axis, indices = _joint(y, arrays)
-    return gather(y, indices, axis)
+        y = op.take(y, indices, axis=axis)
+    else:
+        y, axis, indices = _joint(y, arrays)
+        y = gather(y, indices, axis)
+    if not apart or not axis:
+        return y
+    front = tuple(range(axis, axis + indices.ndim))
+    return op.permute_dims(y, (*front, *(i for i in range(y.ndim) if i not in front)))
 
 
 def _joint(y: Variable, arrays: list) -> tuple[Variable, int, Variable]:
@@ -451,7 +465,7 @@ def _joint(y: Variable, arrays: list) -> tuple[Variable, int, Variable]:
 
 def update(x: Variable, key: object, value: object, add: bool = False) -> Variable:
     """Record x with `x[key]` replaced by (or increased by) a value."""
-    basic, arrays = _split_key(x, key)
+    basic, arrays, apart = _split_key(x, key)
     value = variable_of(value)
     if not arrays:
         spec, starts, lengths = basic_parts(x, tuple(basic))
@@ -459,21 +473,23 @@ def update(x: Variable, key: object, value: object, add: bool = False) -> Variab
         return write(x, value, *starts, spec=spec, lengths=lengths)
     if any(k is None or not isinstance(k, slice) or k != slice(None) for k in basic):
         region = op.basic_index(x, tuple(basic))
-        inner = update(region, _only_arrays(region, arrays), value, add)
+        inner = _update_lanes(region, arrays, value, add, apart)
         return update(x, tuple(basic), inner)
+    return _update_lanes(x, arrays, value, add, apart)
+
+
+def _update_lanes(x: Variable, arrays: list, value: Variable, add: bool, apart: bool) -> Variable:
+    """Record an update by index arrays alone; the indexed axes are brought first when apart."""
+    axes = [a for a, _ in arrays]
+    adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
+    if axes[0] and apart or not adjacent:
+        order = (*axes, *(i for i in range(x.ndim) if i not in axes))
+        first = list(enumerate(indices for _, indices in arrays))
+        out = _update_lanes(op.permute_dims(x, order), first, value, add, False)
+        return op.permute_dims(out, tuple(order.index(i) for i in range(x.ndim)))
     write = op.take_add if add else op.take_set
     if len(arrays) == 1:
         axis, indices = arrays[0]
         return write(x, wrapped(indices, x.shape[axis]), value, axis=axis)
-    axes = [a for a, _ in arrays]
-    if axes != list(range(axes[0], axes[0] + len(axes))):
-        raise ShapeError("an update by several index arrays needs them on neighbouring axes.")
     merged, axis, joint = _joint(x, arrays)
     return op.reshape(write(merged, joint, value, axis=axis), x.shape)
-
-
-def _only_arrays(region: Variable, arrays: list) -> tuple:
-    key: list = [slice(None)] * region.ndim
-    for axis, indices in arrays:
-        key[axis] = indices
-    return tuple(key)

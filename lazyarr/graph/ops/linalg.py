@@ -12,6 +12,7 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.op import common_dtype
 from lazyarr.graph.ops._declare import axis_of, composite, declare, operands_of, variable_of
 from lazyarr.graph.ops.complex_numbers import conjugate
+from lazyarr.graph.ops.creation import FAR
 from lazyarr.graph.ops.indexing import slice_axis
 from lazyarr.graph.registry import op
 from lazyarr.graph.types import TensorType
@@ -142,9 +143,7 @@ def matmul(x1, x2, /):
 def _tensordot(a, b, *, axes):
     over_a, over_b = axes
     la = tuple(range(a.ndim))
-    lb = tuple(
-        over_a[over_b.index(i)] if i in over_b else a.ndim + i for i in range(b.ndim)
-    )
+    lb = tuple(over_a[over_b.index(i)] if i in over_b else a.ndim + i for i in range(b.ndim))
     out = tuple(i for i in la if i not in over_a) + tuple(i for i in lb if i >= a.ndim)
     return op.contract(a, b, (la, lb, out))
 
@@ -178,6 +177,8 @@ def _vecdot(a, b, *, axis):
 def vecdot(x1, x2, /, *, axis=-1):
     """Sum of conj(x1) * x2 along one axis, batched over the others."""
     x1, x2 = _numeric_pair(x1, x2, "vecdot")
+    for x in (x1, x2):
+        axis_of(x, axis)
     _agree(x1.shape[axis], x2.shape[axis], f"vecdot of {x1.shape} and {x2.shape}")
     return (x1, x2), {"axis": axis_of(x1, axis) - x1.ndim}
 
@@ -193,16 +194,23 @@ def _triangle(x, *, k, lower):
     return op.where(keep, x, 0)
 
 
+def _matrices(x: object, what: str) -> Variable:
+    x = variable_of(x)
+    if x.ndim < 2:
+        raise ShapeError(f"{what} needs at least 2 dimensions, got shape {x.shape}.")
+    return x
+
+
 @composite(expand=lambda x, *, k: _triangle(x, k=k, lower=True), jvp="linear")
 def tril(x, /, *, k=0):
     """The lower triangle of the last two axes, zeros above the k-th diagonal."""
-    return (variable_of(x),), {"k": int(k)}
+    return (_matrices(x, "tril"),), {"k": min(max(int(k), -FAR), FAR)}
 
 
 @composite(expand=lambda x, *, k: _triangle(x, k=k, lower=False), jvp="linear")
 def triu(x, /, *, k=0):
     """The upper triangle of the last two axes, zeros below the k-th diagonal."""
-    return (variable_of(x),), {"k": int(k)}
+    return (_matrices(x, "triu"),), {"k": min(max(int(k), -FAR), FAR)}
 
 
 def _diagonal(x, *, offset):

@@ -23,7 +23,6 @@ from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.types import TensorType
 
-
 # -- reshape, broadcast ---------------------------------------------------------------------------
 
 
@@ -54,7 +53,7 @@ def _resolve(x: Variable, shape: tuple) -> tuple:
 def reshape(x, /, shape, *, copy=None):
     """The same elements in another shape, in C order; one size may be -1."""
     x = variable_of(x)
-    return (x,), {"shape": _resolve(x, shape_of(shape))}
+    return (x,), {"shape": _resolve(x, shape_of(shape, inferred=True))}
 
 
 def _broadcast_index(node: Variable) -> tuple:
@@ -459,8 +458,6 @@ def _repeat(x, *, repeats, axis):
 def repeat(x, repeats, /, *, axis=None):
     """Each element repeated a number of times along an axis (None: flattened first)."""
     x, (repeats,) = variable_of(x), shape_of(repeats)
-    if isinstance(repeats, int) and repeats < 0:
-        raise ShapeError(f"repeat: {repeats} is below 0.")
     return (x,), {"repeats": repeats, "axis": None if axis is None else axis_of(x, axis)}
 
 

@@ -5,8 +5,14 @@ import math
 from lazyarr.errors import ArgumentError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable
-from lazyarr.graph.ops._declare import axes_of, axis_of, check_category, composite, operands_of
-from lazyarr.graph.ops._declare import variable_of
+from lazyarr.graph.ops._declare import (
+    axes_of,
+    axis_of,
+    check_category,
+    composite,
+    operands_of,
+    variable_of,
+)
 from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.ops.decompositions import matrix_operand
 from lazyarr.graph.ops.indexing import slice_axis

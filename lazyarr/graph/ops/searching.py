@@ -1,7 +1,7 @@
-"""Searching and counting. Source: Array API standard 2025.12, searching functions, utility functions.
+"""Searching and counting. Source: Array API standard 2025.12, searching and utility functions.
 
-`argmax`, `argmin` stand with the reductions, `where` with the elementwise functions. What has a shape
-that depends on data (`nonzero`) is computed at once by the namespace.
+`argmax`, `argmin` stand with the reductions, `where` with the elementwise functions. What has a
+shape that depends on data (`nonzero`) is computed at once by the namespace.
 """
 
 import numpy as np

@@ -57,9 +57,7 @@ def _prod_vjp(g, y, x, *, axis, keepdims, dtype):
     last = len(kept)
     before = op.cumulative_prod(flat, axis=last, include_initial=True)
     after = op.cumulative_prod(op.flip(flat, axis=last), axis=last, include_initial=True)
-    others = op.multiply(
-        op.drop_end(before, last), op.flip(op.drop_end(after, last), axis=last)
-    )
+    others = op.multiply(op.drop_end(before, last), op.flip(op.drop_end(after, last), axis=last))
     others = op.reshape(others, tuple(x.shape[i] for i in order))
     others = op.permute_dims(others, tuple(order.index(i) for i in range(x.ndim)))
     return (op.absorb(spread(g, x, axis, keepdims), others),)
@@ -219,7 +217,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def _cumulative_prod_vjp(g, y, x, *, axis, dtype, include_initial):
-    """Exclusive prefix times s, where s_i = g_i + x_(i+1) s_(i+1), walked from the end: no division."""
+    """Exclusive prefix times s, where s_i = g_i + x_(i+1) s_(i+1), from the end: no division."""
     if include_initial:
         g = op.drop_start(g, axis)
     x = op.astype(x, dtype)
@@ -264,5 +262,3 @@ def drop_end(x, axis, /):
 def drop_start(x, axis, /):
     """All but the first element of an axis."""
     return (x,), {"axis": axis}
-
-
