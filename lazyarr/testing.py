@@ -116,8 +116,10 @@ class _Point:
 
     def _directional(self, g: Callable, mode: str, shift: float) -> Callable:
         def forward(*xs: object):
-            directions = [_irregular(a.shape, x.dtype, shift + i)
-                          for i, (a, x) in enumerate(zip(self.arrays, xs, strict=True))]  # fmt: skip
+            directions = [
+                _irregular(a.shape, x.dtype, shift + i)
+                for i, (a, x) in enumerate(zip(self.arrays, xs, strict=True))
+            ]
             return jvp(g, xs, directions)[1]
 
         def reverse(*xs: object):

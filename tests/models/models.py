@@ -131,12 +131,103 @@ def softmax_iris(x: Any, data: Data) -> Any:
     return chosen.sum("obs") + xp.sum(normal_at_zero(x, 2.5))
 
 
+def negbin_glm(x: Any, data: Data) -> Any:
+    """Counts by year, negative binomial with a log-quadratic mean. x = b[3], log phi."""
+    year, count = named(data, "year", "obs"), named(data, "C", "obs")
+    phi = xp.exp(x[3])
+    log_mu = x[0] + x[1] * year + x[2] * year**2
+    log_total = xp.logaddexp(xp.log(phi), log_mu)
+    likelihood = (
+        special.gammaln(count + phi)
+        - special.gammaln(phi)
+        - special.gammaln(count + 1)
+        + phi * (x[3] - log_total)
+        + count * (log_mu - log_total)
+    )
+    prior = 2 * math.log(0.1) - math.lgamma(2) + x[3] - 0.1 * phi  # Gamma(2, 0.1)
+    return likelihood.sum("obs") + xp.sum(normal_at_zero(x[:3], 5.0)) + prior + x[3]
+
+
+def hier_2pl(x: Any, data: Data) -> Any:
+    """Item response with correlated item parameters.
+
+    x = theta[J], xi1[I], xi2[I], mu[2], log tau[2], u (correlation tanh u).
+    """
+    persons, items = int(data["J"]), int(data["I"])
+    theta = XTensor(x[:persons], dims=("person",))
+    xi1 = XTensor(x[persons : persons + items], dims=("item",))
+    xi2 = XTensor(x[persons + items : persons + 2 * items], dims=("item",))
+    mu, log_tau, u = x[-5:-3], x[-3:-1], x[-1]
+    tau, z = xp.exp(log_tau), xp.tanh(u)
+    log_rest = xp.log1p(-z * z)  # L = [[1, 0], [z, sqrt(1 - z^2)]]
+    white1 = (xi1 - mu[0]) / tau[0]
+    white2 = ((xi2 - mu[1]) / tau[1] - z * white1) / xp.sqrt(1 - z * z)
+    pairs = standard_normal(white1) + standard_normal(white2)
+    pairs = pairs.sum("item") - items * (xp.sum(log_tau) + 0.5 * log_rest)
+    i, j = (named(data, name, "obs", dtype=np.int64) for name in ("ii", "jj"))
+    eta = xp.exp(xi1.isel(item=i)) * (theta.isel(person=j) - xi2.isel(item=i))
+    likelihood = named(data, "y", "obs") * eta - special.softplus(eta)
+    return (
+        likelihood.sum("obs")
+        + pairs
+        + standard_normal(theta).sum("person")
+        + 3 * log_rest  # LKJ(4), unnormalised: 6 log L_11
+        + normal_at_zero(mu[0], 1.0)
+        + normal_at_zero(mu[1], 5.0)
+        + xp.sum(math.log(0.1) - 0.1 * tau)
+        + xp.sum(log_tau)
+        + log_rest
+    )
+
+
+def weibull_survival(x: Any, data: Data) -> Any:
+    """Censored survival times, Weibull regression. x = b0, b[3], log k."""
+    t, event = named(data, "t", "obs"), named(data, "event", "obs")
+    b = XTensor(x[1:4], dims=("feature",))
+    log_lam = x[0] + named(data, "X", "obs", "feature").dot(b, dim="feature")
+    k = xp.exp(x[4])
+    log_ratio = xp.log(t) - log_lam
+    hazard = x[4] - log_lam + (k - 1) * log_ratio
+    likelihood = event * hazard - xp.exp(k * log_ratio)
+    prior = normal_at_zero(x[0], 5.0) + xp.sum(normal_at_zero(x[1:4], 2.0))
+    return likelihood.sum("obs") + prior + (x[4] - k) + x[4]  # k is Gamma(2, 1)
+
+
+def ar_k(x: Any, data: Data) -> Any:
+    """Autoregression of order five. x = alpha, beta[5], log sigma."""
+    y, order = np.asarray(data["y"], np.float64), int(data["K"])
+    lags = np.stack([y[order - 1 - k : y.size - 1 - k] for k in range(order)], axis=1)
+    mean = x[0] + xp.asarray(lags) @ x[1 : 1 + order]
+    sigma = xp.exp(x[-1])
+    prior = xp.sum(normal_at_zero(x[: 1 + order], 10.0)) + cauchy(sigma, 2.5) + x[-1]
+    return xp.sum(normal(xp.asarray(y[order:]), mean, sigma)) + prior
+
+
+def gp_regr(x: Any, data: Data) -> Any:
+    """Gaussian process with a squared exponential kernel. x = log rho, log alpha, log sigma."""
+    place, y = (np.asarray(data[name], np.float64) for name in ("x", "y"))
+    rho, alpha, sigma = (xp.exp(x[i]) for i in range(3))
+    distance = xp.asarray(place[:, None] - place) / rho
+    kernel = alpha**2 * xp.exp(-0.5 * distance**2) + sigma * xp.eye(y.size)
+    factor = xp.linalg.cholesky(kernel)
+    white = xp.linalg.solve_triangular(factor, xp.asarray(y))
+    log_det = xp.sum(xp.log(xp.linalg.diagonal(factor)))
+    prior = 25 * math.log(4) - math.lgamma(25) + 24 * x[0] - 4 * rho  # rho is Gamma(25, 4)
+    prior = prior + normal_at_zero(alpha, 2.0) + standard_normal(sigma)
+    return xp.sum(standard_normal(white)) - log_det + prior + xp.sum(x)
+
+
 MODELS: dict[str, Callable[[Any, Data], Any]] = {
     "radon_intercept_slope": radon_intercept_slope,
     "eight_schools_noncentered": eight_schools_noncentered,
     "wells_daae_c": wells_daae_c,
     "low_dim_gauss_mix": low_dim_gauss_mix,
     "softmax_iris": softmax_iris,
+    "negbin_glm": negbin_glm,
+    "hier_2pl": hier_2pl,
+    "weibull_survival": weibull_survival,
+    "arK": ar_k,
+    "gp_regr": gp_regr,
 }
 
 
@@ -145,4 +236,5 @@ def compiled(name: str, data: Data, size: int, backend: str) -> Any:
     with xp.set_options(skipna=False):
         x = xp.symbol("x", shape=(size,), dtype=xp.float64)
         logp = MODELS[name](x, data)
-        return xp.function([x], xp.value_and_grad(logp.data, x), backend=backend)
+        value = logp.data if isinstance(logp, XTensor) else logp
+        return xp.function([x], xp.value_and_grad(value, x), backend=backend)

@@ -13,7 +13,7 @@ from tests.models.models import MODELS, compiled
 pytestmark = pytest.mark.backends
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "models"
-TOLERANCE = 1e-10
+TOLERANCE = {"gp_regr": 1e-8}  # others 1e-10
 
 
 def entry(name: str) -> dict[str, Any]:
@@ -24,12 +24,13 @@ def entry(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", MODELS)
 def test_value_and_gradient(name: str, backend: str) -> None:
     stored = entry(name)
+    tolerance = TOLERANCE.get(name, 1e-10)
     size = len(stored["points"][0]["point"])
     call = compiled(name, stored["data"], size, backend)
     for point in stored["points"]:
         value, gradient = call(np.array(point["point"]))
         want = np.array(point["grad"])
         scale = max(1.0, float(np.max(np.abs(want))))
-        assert abs(float(np.asarray(value)) - point["logp"]) <= TOLERANCE * scale
-        np.testing.assert_allclose(np.asarray(gradient), want, rtol=0, atol=TOLERANCE * scale)
+        assert abs(float(np.asarray(value)) - point["logp"]) <= tolerance * scale
+        np.testing.assert_allclose(np.asarray(gradient), want, rtol=0, atol=tolerance * scale)
     assert call.fallbacks() == [], call.explain()
