@@ -1,7 +1,7 @@
 """`python -m lazyarr` prints what was found; `python -m lazyarr cache [clear]` lists or empties it."""
 
 import importlib
-import importlib.util
+import importlib.metadata
 import platform
 import sys
 from collections.abc import Sequence
@@ -17,15 +17,21 @@ _MODULES = ("c", "numba", "jax", "torch")
 
 def found() -> list[tuple[str, dict]]:
     """Return what each backend says of itself."""
-    rows = []
+    rows: list[tuple[str, dict]] = []
     for name in _MODULES:
         try:
-            module = importlib.import_module(f"lazyarr.backends.{name}.backend")
-            lazyarr.get_backend(name)
-            rows.append((name, module.describe()))
+            rows.append((name, described(name)))
         except (BackendError, ImportError) as error:
             rows.append((name, {"available": False, "reason": str(error)}))
     return rows
+
+
+def described(name: str) -> dict:
+    """Return the facts that a backend, or its module, gives; else the version of its package."""
+    backend = lazyarr.get_backend(name)
+    module = importlib.import_module(f"lazyarr.backends.{name}.backend")
+    describe = getattr(backend, "describe", None) or getattr(module, "describe", None)
+    return describe() if describe else {"version": importlib.metadata.version(name)}
 
 
 def report() -> str:
@@ -49,8 +55,9 @@ def cache(arguments: Sequence[str]) -> str:
     if "clear" in arguments:
         return f"removed {store.clear()} entries from {store.root}"
     entries = store.entries()
-    rows = [str(e) for e in entries]
-    return "\n".join([*rows, f"{len(entries)} entries in {store.root}"])
+    rows = [f"{e.key}  {e.size / 1024:8.1f} KiB" for e in entries]
+    total = sum(e.size for e in entries) / 2**20
+    return "\n".join([*rows, f"{len(entries)} entries, {total:.1f} MiB, in {store.root}"])
 
 
 def main(arguments: Sequence[str]) -> int:
