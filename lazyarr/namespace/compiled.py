@@ -16,6 +16,7 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.traverse import Graph, substitute
 from lazyarr.namespace.array import Array, unwrap
+from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.state import Cell, Shared, cells_below
 from lazyarr.namespace.tree import flatten, unflatten
@@ -163,6 +164,46 @@ class Function:
     def fallbacks(self) -> list[str]:
         """Return the operations that run by their NumPy reference on this backend."""
         return self.program.fallbacks()
+
+    def as_jax(self) -> Callable:
+        """Return a JAX function of the same inputs, for the user's own jit, grad and vmap.
+
+        Arrays are as wide as JAX's mode allows. Checks are dropped: an index is clamped.
+        """
+        return self._as_namespace("jax")
+
+    def as_torch(self) -> Callable:
+        """Return a Torch function of the same inputs, through which Torch differentiates."""
+        return self._as_namespace("torch")
+
+    def _as_namespace(self, name: str) -> Callable:
+        if self.targets:
+            raise GraphError(f"a function with updates is no {name} function: it has state.")
+        run = as_namespace(self.program, name)
+
+        def call(*args: object, **kwargs: object):
+            if kwargs or len(args) != len(self.names):
+                args = tuple(self._bind(args, kwargs))
+            given = args if self.flat else self._flatten(args)
+            return unflatten(self.out_tree, run([*given, *(c.value for c in self.cells)]))
+
+        return call
+
+    def export_c(self, folder: object, name: str = "function") -> dict:
+        """Write NAME.c, NAME.h and main.c, which a C compiler builds without Python.
+
+        Returns their paths. BLAS is not called; unknown sizes must not be 1 there.
+        """
+        return export_c(self.program, folder, name, self._labels())
+
+    def as_cfunc(self, name: str = "function") -> CFunction:
+        """Return the function as a C function in memory: address, prototype, ctypes callable."""
+        return CFunction(self.program, name, self._labels())
+
+    def _labels(self) -> list[str]:
+        if self.cells or self.targets:
+            raise GraphError("a function with shared state has no form in C.")
+        return [i.label for i in self.inputs]
 
     @property
     def source(self) -> str:

@@ -148,6 +148,19 @@ class ArrayExecutable:
             ]
         return out, 0
 
+    def within(self, arrays: Sequence, convert: Callable) -> list:
+        """Return the outputs for arrays of the namespace, inside somebody else's program.
+
+        Checks are dropped. `convert(value, dtype)` gives the arrays that the program holds.
+        """
+        p, bound = self._program, self._bound
+        args = [convert(bound[i], bound[i].dtype) if i in bound else arrays[i] for i in p.used]
+        args += [convert(a, a.dtype) for a in p.residents]
+        if self._places:
+            args.insert(0, self._sizes(arrays))
+        results = p.function(*args)
+        return list(results[:-1] if p.checked else results)
+
     def _sizes(self, arrays: Sequence) -> tuple[int, ...]:
         """Return the values of the unknown sizes; inputs that disagree are an error."""
         found = tuple([
