@@ -29,7 +29,8 @@ def _watch_driver() -> None:
                 _steps[f"native {backend.name}"] += 1
             else:
                 _steps[f"fallback {backend.name}"] += 1
-                _steps[f"op {step.node.op.name}"] += 1
+                dtype = getattr(step.node.type, "dtype", "")
+                _steps[f"op {step.node.op.name} {dtype}".rstrip()] += 1
         return variant
 
     driver.build = counted
