@@ -58,6 +58,11 @@ _HOME = {
     "lazyarr.namespace.foreign_rules": ("wrap_numba", "wrap_numpy"),
     "lazyarr.namespace.foreign_c": ("wrap_c",),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
+    "lazyarr.namespace.numpy_names": (
+        "cross", "cumprod", "cumsum", "einsum", "gradient", "lib", "median", "nanargmax",
+        "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+        "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "pad", "quantile", "transpose",
+    ),
     "lazyarr.namespace.state": ("shared",),
     "lazyarr.namespace.transforms": ("compute", "jit", "symbol"),
     "lazyarr.namespace.vectorize": ("hessian", "hvp", "jacobian", "vectorize"),

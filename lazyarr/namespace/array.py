@@ -172,6 +172,29 @@ class Array:
         return Array(op.matrix_transpose(self._v))
 
     @property
+    def real(self) -> "Array":
+        """The real parts of the elements."""
+        return self if self.dtype.kind == "b" else Array(op.real(self._v))
+
+    @property
+    def imag(self) -> "Array":
+        """The imaginary parts of the elements."""
+        return Array((op.zeros_like if self.dtype.kind == "b" else op.imag)(self._v))
+
+    def conj(self) -> "Array":
+        """Return the complex conjugates of the elements."""
+        return Array(op.conj(self._v))
+
+    def argsort(self, axis: int = -1) -> "Array":
+        """Return the indices that sort along an axis."""
+        return Array(op.argsort(self._v, axis=axis))
+
+    def transpose(self, *axes: int) -> "Array":
+        """Return the axes in another order (reversed unless given)."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return Array(op.permute_dims(self._v, tuple(order or range(self.ndim)[::-1])))
+
+    @property
     def at(self) -> "At":
         """Updates that return a new array: `x.at[i].set(v)`, `x.at[i].add(v)`."""
         return At(self)

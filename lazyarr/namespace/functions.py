@@ -94,6 +94,8 @@ def function_of(name: str) -> Callable:
         if kwargs:
             if "device" in kwargs:
                 _check_device(kwargs.pop("device"))
+            if "ddof" in kwargs:  # NumPy's word
+                kwargs["correction"] = kwargs.pop("ddof")
             for k in _VALUES.intersection(kwargs):
                 kwargs[k] = _unwrapped(kwargs[k])
         return wrap(record(*[_unwrapped(a) for a in args], **kwargs), args)
