@@ -12,7 +12,7 @@ from lazyarr.graph.op import NoGradient
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
-from tests.strategies.samples import Sample, samples_of
+from tests.strategies.samples import Sample, sampled_ops, samples_of
 from tests.strategies.values import draw
 
 STEP = 1e-5
@@ -20,7 +20,7 @@ STEP = 1e-5
 
 def differentiable() -> list[str]:
     """The ops that do not refuse a derivative."""
-    return [o.name for o in OPS.values() if not isinstance(o.vjp, NoGradient)]
+    return [name for name in sampled_ops() if not isinstance(OPS[name].vjp, NoGradient)]
 
 
 def smooth(name: str) -> list[Sample]:

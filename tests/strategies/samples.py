@@ -265,6 +265,15 @@ def guessed(op: Op) -> Iterator[Sample]:
     yield sample
 
 
+# Ops whose meaning is a function of the user's: they have tests of their own.
+UNSAMPLED = {"foreign": "tests/foreign", "with_rule": "tests of rules for derivatives"}
+
+
+def sampled_ops() -> list[str]:
+    """The names of the ops that have samples, or must get some."""
+    return [name for name in OPS if name not in UNSAMPLED]
+
+
 SAMPLES: dict[str, Callable[[Op], Iterator[Sample]]] = {
     "elementwise": of_elementwise,
     "reduction": of_reduction,
