@@ -178,14 +178,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
     parser.add_argument("--update", type=Path, help="put the table into this document")
     parser.add_argument(
-        "--from", dest="source", type=Path, help="read a --json file, check nothing"
+        "--from", dest="source", type=Path, nargs="+", help="join --json files, check nothing"
     )
 
 
 def make(args: argparse.Namespace) -> Report:
     """Check the libraries, or read a report that was written before."""
     if args.source:
-        return from_json(json.loads(args.source.read_text(encoding="utf-8")))
+        found = [from_json(json.loads(p.read_text(encoding="utf-8"))) for p in args.source]
+        return Report([run for r in found for run in r.runs], found[0].settings)
     options = Options(args.examples, args.seconds)
     runs = [
         supervise.check(name, options, args.only, command.Progress()) for name in args.libraries

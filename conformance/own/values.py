@@ -59,7 +59,8 @@ def judge_values(library: Library, case: Case, out: object) -> None:
         case.verify(found)
         return
     judge_shape(library, case, out)
-    for a, e in zip(found, parts(case.expected), strict=True):
+    for a, e, stated in zip(found, parts(case.expected), parts(out), strict=True):
+        compare.dtype(str(a.dtype), library.dtype_name(stated.dtype), "the computed value")
         compare.values(a, e, case.scale)
 
 
