@@ -16,6 +16,7 @@ from lazyarr.passes.composites import COMPOSITES
 from lazyarr.passes.fold import FOLD
 from lazyarr.passes.foreign import share_calls
 from lazyarr.passes.loops import loops
+from lazyarr.passes.masks import MASKS
 from lazyarr.passes.movement import MOVEMENT
 from lazyarr.passes.stabilize import STABILIZE
 from lazyarr.xtensor.lower import lower_named
@@ -73,7 +74,7 @@ class Step:
         )
 
 
-SIMPLIFY = RulePass("simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE), OFF | {"composite"})
+SIMPLIFY = RulePass("simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE, MASKS), OFF | {"composite"})
 SHARE = GraphPass("share_calls", share_calls)
 
 PIPELINE: tuple[Pass, ...] = (

@@ -142,3 +142,43 @@ def test_passes_enter_bodies() -> None:
     (loop,) = scans(run(Graph([a], scan(body, (a,), 3, 1, 0))))
     ops = [v.op.name for v in loop.params["body"].toposort() if v.op is not None]
     assert ops == ["softplus", "log1p"]
+
+
+def test_a_masked_cotangent_masks_its_products() -> None:
+    """What is masked out is 0 whatever it is multiplied with; the mask is left on top."""
+    m, g, x = symbol(TensorType("bool", (4,))), tensor(), tensor(4)
+    graph = Graph([m, g, x], [op.absorb(op.where(m, g, 0.0), x)])
+    done = check(run(graph))
+    assert done.outputs[0].op.name == "where"
+    mask = np.array([True, False, True, False])
+    for factor in (2.0, np.inf, 0.0):
+        arrays = [mask, np.array(factor), np.array([1.0, -1.0, 0.0, np.inf])]
+        (a,), (b,) = evaluate(graph, arrays), evaluate(done, arrays)
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_dear_part_of_a_y_is_computed_after_the_loop_and_of_xs_before_it() -> None:
+    c, x = tensor(name="c"), tensor()
+    new = op.add(op.multiply(c, 0.5), op.exp(x))
+    a, xs = tensor(name="a"), tensor(4, name="xs")
+    last, ys = scan(Graph([c, x], [new, op.log(op.add(c, 2.0))]), (a, xs), 4, 1, 1)
+    graph = Graph([a, xs], [last, ys])
+    done = check(loops(graph))
+    (loop,) = scans(done)
+    inside = {v.op.name for v in loop.params["body"].toposort() if v.op is not None}
+    assert inside == {"add", "multiply"}
+    agree(graph, done)
+
+
+def test_a_counter_becomes_a_walk() -> None:
+    c, k = tensor(name="c"), symbol(TensorType("int64", ()))
+    body = Graph([c, k], [op.add(c, op.multiply(k, 2.0)), op.add(k, 3)])
+    a, start = tensor(name="a"), symbol(TensorType("int64", ()), "start")
+    last, count = scan(body, (a, start), 5, 2, 0)
+    graph = Graph([a, start], [last, count])
+    done = check(loops(graph))
+    (loop,) = scans(done)
+    assert (loop.params["n_carry"], loop.params["n_xs"]) == (1, 1)
+    arrays = [np.array(1.0), np.array(2)]
+    for got, want in zip(evaluate(done, arrays), evaluate(graph, arrays), strict=True):
+        np.testing.assert_allclose(got, want)
