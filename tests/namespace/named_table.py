@@ -89,6 +89,4 @@ if __name__ == "__main__":
     page = PAGE.read_text(encoding="utf-8")
     start, end = page.index(START) + len(START), page.index(END)
     PAGE.write_text(f"{page[:start]}\n\n{table()}\n\n{page[end:]}", encoding="utf-8")
-    print(
-        f"{len(passing())} names; every one exists: {all(hasattr(XTensor, n) for n in passing())}"
-    )
+    print(f"{len(passing())} names")
