@@ -57,6 +57,7 @@ _HOME = {
     "lazyarr.namespace.foreign": ("wrap_jax", "wrap_torch"),
     "lazyarr.namespace.foreign_rules": ("wrap_numba", "wrap_numpy"),
     "lazyarr.namespace.foreign_c": ("wrap_c",),
+    "lazyarr.namespace.foreign_composite": ("composite",),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.numpy_names": (
         "cross", "cumprod", "cumsum", "einsum", "gradient", "lib", "median", "nanargmax",

@@ -39,7 +39,7 @@ def _constant_weights(graph: Graph, order: list[Variable]) -> dict[Variable, int
         if v in inputs or v.is_symbol:
             continue
         if v.expr is None:
-            weight[v] = v.value.size
+            weight[v] = getattr(v.value, "size", 1)
             continue
         nodes = [x for x in v.inputs if x.__class__ is Variable]
         if nodes and not _reads_sizes(v) and all(x in weight for x in nodes):

@@ -39,6 +39,7 @@ class Step:
     run: Executable | None = None
     node: Variable | None = None
     sized: tuple[int, ...] = ()  # inputs of which only the sizes are read
+    picked: int | None = None  # which output of a step before this takes
 
     @property
     def fallback(self) -> str | None:
@@ -89,7 +90,9 @@ class Variant:
             values = [store[i] for i in step.slots_in]
             for i in step.sized:
                 values[i] = np.empty((*values[i].shape, 0), bool)
-            if step.run is not None:
+            if step.picked is not None:
+                out = [values[0][step.picked]]
+            elif step.run is not None:
                 out, code = step.run(values)
                 if code:
                     return self.failed(given)
@@ -110,7 +113,7 @@ def _run_reference(step: Step, values: Sequence) -> object:
     pairs = [
         (v.type.shape, np.shape(value))
         for v, value in zip(step.graph.inputs, values, strict=True)
-        if not isinstance(v.type, TupleType)
+        if hasattr(v.type, "shape")
     ]
     env = shapes.bind((s for s, _ in pairs), (given for _, given in pairs))
     by_node = dict(zip(step.graph.inputs, values, strict=True))
@@ -289,8 +292,9 @@ def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
                 given = list(dict.fromkeys(x for x in v.inputs if x.__class__ is Variable))
                 if "finds_sizes" not in v.op.facts:
                     given += sizes.tellers([v], given, slot)
-                given += sizes.tellers([v], given, slot)
-                step = Step(Graph(given, [v]), [slot[x] for x in given], [len(slot)], node=v)
+                picked = v.params["index"] if v.op.name == "pick" else None
+                places = [slot[x] for x in given]
+                step = Step(Graph(given, [v]), places, [len(slot)], node=v, picked=picked)
                 slot[v] = len(slot)
                 steps.append(step)
     return steps, len(slot), [slot[v] for v in graph.outputs]

@@ -97,7 +97,9 @@ def apply_reference(node: Variable, args: Sequence, params: dict) -> object:
         out = op.reference(*args, **params)
     if isinstance(node.type, TupleType):
         return tuple(np.asarray(x, t.dtype) for x, t in zip(out, node.type.types, strict=True))
-    return out if op.name == "pick" else np.asarray(out, node.dtype)
+    if op.name == "pick":
+        return out
+    return np.asarray(out, node.dtype) if hasattr(node.type, "dtype") else node.type.filter(out)
 
 
 def _run_expansion(node: Variable, args: Sequence, params: dict) -> object:

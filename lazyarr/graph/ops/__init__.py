@@ -2,6 +2,7 @@
 
 from lazyarr.graph.ops import (  # noqa: F401
     complex_numbers,
+    composed,
     control,
     creation,
     decompositions,
