@@ -2,7 +2,7 @@
 
 import pytest
 
-import lazyarr  # noqa: F401  (importing it fills the catalogue)
+import lazyarr.backends.driver  # noqa: F401  (declares the whole catalogue)
 from lazyarr.graph.op import KINDS, NoGradient, Op
 from lazyarr.graph.registry import OPS
 

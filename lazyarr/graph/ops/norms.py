@@ -25,7 +25,7 @@ def _length(x, axis, keepdims):
     """sqrt(sum(|x|^2)), of elements divided by their mean size, so that squares do not overflow."""
     size = op.abs(x)
     n = shapes.product(x.shape[i] for i in axis)
-    share = op.divide(size, n) if isinstance(n, int) and n else op.divide(size, _at_least_one(n))
+    share = op.divide(size, n if isinstance(n, int) and n else _at_least_one(n, size.dtype))
     scale = op.stop_gradient(op.sum(share, axis=axis, keepdims=True))
     scale = op.where(op.logical_and(op.isfinite(scale), op.greater(scale, 0)), scale, 1)
     total = op.sum(op.square(op.divide(size, scale)), axis=axis, keepdims=True)
@@ -33,9 +33,8 @@ def _length(x, axis, keepdims):
     return out if keepdims else op.squeeze(out, axis)
 
 
-def _at_least_one(n):
-    value = op.size_value(n)
-    return op.maximum(value, 1)
+def _at_least_one(n, dtype):
+    return op.astype(op.maximum(op.size_value(n), 1), dtype)
 
 
 def _vector_norm(x, *, axis, keepdims, ord):
