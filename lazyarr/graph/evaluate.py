@@ -21,7 +21,12 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
     Raises what the ops' checks raise, and GraphError for a symbol that is not an input.
     """
     sizes = dict(env or {})
-    sizes.update(shapes.bind((v.type.shape for v in graph.inputs), (np.shape(a) for a in arrays)))
+    tensors = [
+        (v.type.shape, np.shape(a))
+        for v, a in zip(graph.inputs, arrays, strict=True)
+        if hasattr(v.type, "shape")
+    ]
+    sizes.update(shapes.bind((s for s, _ in tensors), (found for _, found in tensors)))
     values: dict[Variable, object] = dict(zip(graph.inputs, arrays, strict=True))
     order = graph.toposort()
     left = _use_counts(order, graph)

@@ -21,7 +21,7 @@ from lazyarr.graph.ops.foreign import knows_sizes
 from lazyarr.graph.scalar import PRIMS, var
 from lazyarr.graph.shapes import Atom, Size
 from lazyarr.graph.traverse import Graph, toposort
-from lazyarr.graph.types import TupleType
+from lazyarr.graph.types import TensorType, TupleType, Type
 
 
 @dataclass
@@ -292,6 +292,8 @@ def supported(node: Variable, table: Table) -> bool:
     """Tell whether a table has words for a node."""
     module = Module(table)
     scope = Scope(module)
+    if not all(_is_plain(v.type) for v in (node, *node.inputs) if v.__class__ is Variable):
+        return False
     for v in (node, *node.inputs):
         if v.__class__ is Variable:
             _know_sizes(module, v)
@@ -307,6 +309,11 @@ def supported(node: Variable, table: Table) -> bool:
     except Unsupported:
         return False
     return True
+
+
+def _is_plain(t: Type) -> bool:
+    """Tell whether a type is a tensor or several."""
+    return isinstance(t, TensorType | TupleType)
 
 
 def _know_sizes(module: Module, v: Variable) -> None:
