@@ -19,7 +19,7 @@ from lazyarr.graph.shapes import Size, broadcast
 from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.conversion import asarray  # noqa: F401 - found here too
-from lazyarr.namespace.xtensor import XTensor, wrap_named
+from lazyarr.namespace.xtensor import XTensor, elementwise, wrap_named
 from lazyarr.namespace.xtensor_data import is_labelled
 
 ELEMENTWISE = (
@@ -98,6 +98,8 @@ def function_of(name: str) -> Callable:
                 kwargs["correction"] = kwargs.pop("ddof")
             for k in _VALUES.intersection(kwargs):
                 kwargs[k] = _unwrapped(kwargs[k])
+        elif name == "where" and any(a.__class__ is XTensor for a in args):
+            return xtensor_functions.where(*args)
         return wrap(record(*[_unwrapped(a) for a in args], **kwargs), args)
 
     return described(_remembered(call) if record.kind in _OF_ONE_ARRAY else call, name)
@@ -181,6 +183,8 @@ def _elementwise(record) -> Callable:
             if found is not None:
                 return Array(Variable(found, (bare, a, b)))
             return Array(record(a, b))
+        if x1.__class__ is XTensor or x2.__class__ is XTensor:  # labels may have to be joined
+            return elementwise(record.name, x1, x2)
         return wrap(record(_unwrapped(x1), _unwrapped(x2)), (x1, x2))
 
     return unary if len(inspect.signature(record.prepare).parameters) == 1 else binary
