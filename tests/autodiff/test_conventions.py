@@ -1,18 +1,25 @@
-"""Derivatives where mathematics leaves a choice or arithmetic fails, row by row, on two tiers."""
+"""Derivatives where mathematics leaves a choice or arithmetic fails, row by row, on every backend.
+
+All rows are one program for each backend, so that a row costs no compilation of its own.
+"""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
 
+import lazyarr as xp
 from lazyarr.autodiff.forward import pushforward
 from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends.driver import Program
+from lazyarr.errors import GradientError
 from lazyarr.graph.node import Variable, symbol
+from lazyarr.graph.ops.control import picks
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
-from tests.backend_params import parameter
+from tests.backend_params import BACKENDS, parameter
 from tests.strategies.recipes.control import loop
 
 INF, NAN = math.inf, math.nan
@@ -124,14 +131,145 @@ ROWS = {
 }  # fmt: skip
 
 
+DIAGONAL = np.diag([1.0, 1.0, 2.0, 3.0])
+ROWS |= {
+    "sort": (lambda x: op.multiply(op.sort(x), np.array([1.0, 2, 3])), [[3, 1, 2]], [[3, 1, 2]]),
+    "searchsorted": (
+        lambda x, v: op.astype(op.searchsorted(x, v), "float64"),
+        [[1, 2, 3], [2, 5]], [[0, 0, 0], [0, 0]]),
+    "gather adds duplicates": (
+        lambda x: op.take_along_axis(x, np.array([[1, 1], [0, 1]])),
+        [[[1, 2], [3, 4]]], [[[0, 2], [1, 1]]]),
+    "singular values that are equal": (op.svdvals, [DIAGONAL], [np.eye(4)]),
+    "eigenvalues that are equal": (op.eigvalsh, [DIAGONAL], [np.eye(4)]),
+    "det of a singular matrix": (op.det, [[[1, 2], [2, 4]]], [[[4, -2], [-2, 1]]]),
+    "var of equal": (op.var, [[2, 2]], [[0, 0]]),
+    "softplus, far": (op.softplus, [[-1000, 1000]], [[0, 1]]),
+    "expit, far": (op.expit, [[-1000, 1000]], [[0, 0]]),
+    "copysign": (op.copysign, [[-2, 2], [1, 1]], [[-1, 1], [0, 0]]),
+    "max of nothing but NaN elsewhere": (
+        lambda x: op.max(op.where(op.greater(x, 0), x, 0)), [[-1, 2]], [[0, 1]]),
+    "frobenius norm at 0": (op.matrix_norm, [[[0, 0], [0, 0]]], [[[0, 0], [0, 0]]]),
+}  # fmt: skip
+
+# The derivative of the sum of the gradient by the first operand.
+SECOND = {
+    "max with ties": [0, 0, 0],
+    "abs at 0": [0, 0, 0, 0],
+    "clip at its bounds": [0, 0, 0, 0, 0],
+    "where, sqrt not taken": 0,
+    "where, log not taken": [0, 0, -0.25],
+    "where, 1 / x not taken": [0, 0.25],
+    "indexing passes no NaN": [0, -1 / 32],
+    "integer power needs no log": [-12, 0],
+    "power 1 at 0": 0,
+    "power 0 at 0": 0,
+    "power -1": 0.25,
+    "a float power that is whole": 2,
+    "prod with one zero": [3, 5, 2],
+    "prod with two zeros": [3, 3, 0],
+    "cumulative_prod with a zero": [4, 6, 2],
+    "logsumexp of -inf": [0, 0],
+    "logsumexp, large": [0, 0],
+    "masked logsumexp": [0, 0],
+    "take adds duplicates": [0, 0, 0],
+    "round": [0, 0],
+    "squared norm at 0": [0, 0],
+    "remainder": [0, 0],
+    "a broadcast scalar": 1001 * math.e,
+    "sort": [0, 0, 0],
+    "det of a singular matrix": [[1, -1], [-1, 1]],
+    "var of equal": [0, 0],
+    "softplus, far": [0, 0],
+    "expit, far": [0, 0],
+    "sqrt at 0, cotangent 0": 0,
+}
+
+
+@cache
+def all_rows(backend: str) -> dict[str, list[np.ndarray]]:
+    """The gradients of every row, and the second derivatives of those that have them."""
+    given, arrays, outputs, places = [], [], [], {}
+    for name, (function, operands, _) in ROWS.items():
+        symbols, found, values = derivatives(function, *operands)
+        given += symbols
+        arrays += values
+        places[name] = (len(outputs), len(found))
+        outputs += found
+        if name in SECOND:
+            (again,) = pullback([op.sum(found[0])], symbols[:1], [op.full((), 1.0)])
+            places["second", name] = (len(outputs), 1)
+            outputs.append(op.zeros(symbols[0].shape) if again is None else again)
+    values = Program(Graph(given, outputs), backend)(arrays)
+    return {name: values[start : start + n] for name, (start, n) in places.items()}
+
+
+everywhere = pytest.mark.parametrize("backend", BACKENDS)
+
+
+@pytest.mark.backends
 @pytest.mark.parametrize("name", ROWS)
-@backends
+@everywhere
 def test_row(backend: str, name: str) -> None:
-    function, operands, expected = ROWS[name]
-    for got, want in zip(gradient(backend, function, *operands), expected, strict=True):
+    _, _, expected = ROWS[name]
+    for got, want in zip(all_rows(backend)[name], expected, strict=True):
         want = np.asarray(want, "float64")
         assert got.shape == want.shape
         np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("name", SECOND)
+@everywhere
+def test_second_order_of_row(backend: str, name: str) -> None:
+    (got,) = all_rows(backend)["second", name]
+    np.testing.assert_allclose(got, SECOND[name], rtol=1e-7, atol=1e-12)
+
+
+def test_vectors_of_equal_values_are_nan_or_right() -> None:
+    """A derivative that needs the gap between equal singular values says NaN, never a number."""
+
+    def norm(x: Variable) -> Variable:
+        u, s, vh = picks(op.svd(x, full_matrices=False))
+        return op.vector_norm(op.matmul(op.multiply(u, op.expand_dims(s, axis=0)), vh))
+
+    (got,) = gradient("interpret", norm, DIAGONAL)
+    want = DIAGONAL / np.linalg.norm(DIAGONAL)
+    assert np.all(np.isnan(got) | np.isclose(got, want, atol=1e-12))
+
+
+@pytest.mark.parametrize(
+    ("form", "shape", "other"),
+    [
+        (lambda x: op.pick(op.qr(x, mode="complete"), 0), (3, 2), "reduced"),
+        (lambda x: op.pick(op.qr(x), 0), (2, 3), "no fewer rows"),
+        (lambda x: op.pick(op.svd(x), 0), (3, 2), "full_matrices=False"),
+    ],
+)
+def test_forms_without_a_derivative_name_one_that_has(form, shape: tuple, other: str) -> None:
+    with pytest.raises(GradientError, match=other):
+        derivatives(form, np.ones(shape))
+
+
+def test_complex_gradient_is_steepest_ascent() -> None:
+    """df/dx + i df/dy; 0 for abs at 0."""
+    z = symbol(TensorType("complex128", (2,)))
+    (g,) = pullback([op.sum(op.abs(z))], [z], [op.full((), 1.0)])
+    got = Program(Graph([z], [op.conj(g)]), "interpret")([np.array([0, 3 + 4j])])[0]
+    np.testing.assert_allclose(got, [0, 0.6 + 0.8j])
+
+
+@everywhere
+@pytest.mark.backends
+def test_steps_after_an_early_stop_contribute_nothing(backend: str) -> None:
+    x = xp.symbol("x", shape=())
+
+    def step(c, _):
+        return c * x, None
+
+    y, _ = xp.scan(step, 1.0, length=10, until=lambda c: c > 20.0)[:2]
+    call = xp.function([x], [y, xp.grad(y, x), xp.grad(xp.grad(y, x), x)], backend=backend)
+    np.testing.assert_allclose(call(3.0), [27, 27, 18])
 
 
 GUARDS = {

@@ -183,10 +183,28 @@ def _cofactor_reference(x):
 
 
 def _cofactor_vjp(h, y, x):
-    """From C = det(x) x^-T: (sum(h C) C - C h^T C) / det(x)."""
+    """From C = det(x) x^-T: (sum(h C) C - C h^T C) / det(x); without the division where that is 0."""
     total = op.sum(op.multiply(h, y), axis=(x.ndim - 2, x.ndim - 1), keepdims=True)
     inner = product(y, op.matrix_transpose(h), y)
-    return (op.divide(op.subtract(op.multiply(total, y), inner), rows(rows(op.det(x)))),)
+    d = rows(rows(op.det(x)))
+    regular = op.absorb(op.subtract(op.multiply(total, y), inner), op.divide(1, d))
+    return (op.where(op.equal(d, 0), _cofactor_slope(h, x), regular),)
+
+
+def _cofactor_slope(h, x):
+    """The same from an SVD x = U S V^H, by products of all singular values but two."""
+    u, s, vh = picks(op.svd(x, full_matrices=False))
+    eye = _identity(x.shape[-1], dtypes.bool_)
+    pair = op.logical_or(op.expand_dims(eye, axis=1), op.expand_dims(eye, axis=0))
+    spread = op.expand_dims(s, axis=(s.ndim - 1, s.ndim))
+    others = op.prod(op.where(pair, 1, spread), axis=s.ndim + 1)
+    g = product(adjoint(u), h, adjoint(vh))
+    cross = op.absorb(op.matrix_transpose(g), others)
+    own = op.multiply(op.where(eye, 0, others), columns(op.main_diagonal(g)))
+    along = op.multiply(_identity(x.shape[-1], s.dtype), columns(op.sum(own, axis=s.ndim)))
+    turn = rows(rows(op.multiply(op.det(u), op.det(vh))))
+    inner = op.where(eye, along, op.negative(cross))
+    return op.multiply(turn, product(conjugate(u), inner, conjugate(vh)))
 
 
 @declare(
