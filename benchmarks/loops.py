@@ -2,13 +2,16 @@
 
 One process, one thread, interleaved rounds, medians of CPU time, everything as a ratio to the
 hand-written C. lazyarr's rows are whole Python calls, NumPy arrays in, fresh NumPy arrays out.
-`python -m benchmarks.loops [name ...] [--jax] [--numba]`.
+`python -m benchmarks.loops [name ...] [--numba] [--jax] [--torch] [--jax.jit]`: lazyarr on these
+backends too, and the same loops written for jax.numpy. `--memory`: scratch with and without
+checkpoints, and the time to compile loops of few and many steps.
 """
 
 import ctypes
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,13 +174,66 @@ def ours(case: Case, backend: str) -> tuple[Callable, Callable, Any]:
     return (lambda: value(case.point, case.data)), (lambda: both(case.point, case.data)), both
 
 
+def jax_thunks(name: str, case: Case) -> dict[str, Callable]:
+    """jax.jit of value, and of value and gradient, of the same loop, on device arrays."""
+    import jax
+    from jax import lax
+    from jax import numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def garch(x: Any, y: Any) -> Any:
+        def step(s2: Any, value: Any) -> Any:
+            e = value - x[0]
+            return x[1] + x[2] * e * e + x[3] * s2, jnp.log(s2) + e * e / s2
+
+        return -0.5 * jnp.sum(lax.scan(step, 1.0, y)[1])
+
+    def hmm(x: Any, y: Any) -> Any:
+        trans, mu = jnp.reshape(x[K : K + K * K], (K, K)), x[K + K * K :]
+
+        def step(a: Any, value: Any) -> Any:
+            new = jax.scipy.special.logsumexp(a[:, None] + trans, axis=0)
+            return new - 0.5 * (value - mu) ** 2, None
+
+        return jax.scipy.special.logsumexp(lax.scan(step, x[:K], y)[0])
+
+    def taps(x: Any, y: Any) -> Any:
+        def step(past: Any, e: Any) -> Any:
+            new = x[0] + x[1] * past[0] + x[2] * past[1] + x[3] * past[2] + e
+            return (new, past[0], past[1]), new
+
+        return jnp.sum(lax.scan(step, (0.1, 0.1, 0.1), y)[1] ** 2)
+
+    def history(x: Any, w: Any) -> Any:
+        n = w.shape[0]
+        padded, j = jnp.concatenate([w, jnp.zeros(n)]), jnp.arange(n)
+
+        def step(h: Any, t: Any) -> Any:
+            past = jnp.where(j < t, h * lax.dynamic_slice(padded, (n - t,), (n,)), 0.0)
+            return h.at[t].set(x[0] * jnp.sum(past)), None
+
+        h, _ = lax.scan(step, jnp.zeros(n).at[0].set(x[1]), jnp.arange(1, n))
+        return jnp.sum(h * h)
+
+    theirs = {"garch": garch, "hmm": hmm, "taps": taps, "history": history}.get(name)
+    if theirs is None:
+        return {}
+    x, y = jnp.asarray(case.point), jnp.asarray(case.data)
+    value, both = jax.jit(theirs), jax.jit(jax.value_and_grad(theirs))
+    return {
+        "jax.jit value": lambda: jax.block_until_ready(value(x, y)),
+        "jax.jit both": lambda: jax.block_until_ready(both(x, y)),
+    }
+
+
 def compare(lib: ctypes.CDLL, name: str, case: Case, others: list[str]) -> None:
     """Print the times of one loop."""
     thunks: dict[str, Callable] = {}
     thunks["hand value"], thunks["hand both"] = by_hand(lib, name, case)
-    for backend in ["c", *others]:
+    for backend in ["c", *(b for b in others if b != "jax.jit")]:
         thunks[f"{backend} value"], thunks[f"{backend} both"], _ = ours(case, backend)
-    if "jax" in others:
+    if "jax.jit" in others:
         thunks.update(jax_thunks(name, case))
     want_value, want = thunks["hand both"]()
     want = want.copy()
@@ -190,13 +246,54 @@ def compare(lib: ctypes.CDLL, name: str, case: Case, others: list[str]) -> None:
     times = timing.interleave(thunks)
     for who, seconds in times.items():
         hand = times["hand both" if who.endswith("both") else "hand value"]
-        print(f"{name:9s} {who:12s} {seconds * 1e6:9.1f} us  {seconds / hand:6.2f} x hand")
+        print(f"{name:9s} {who:14s} {seconds * 1e6:9.1f} us  {seconds / hand:6.2f} x hand")
     print(f"{name:9s} c both / value {times['c both'] / times['c value']:.2f}", flush=True)
+
+
+def orbit(steps: int, how: object) -> Any:
+    """Value and gradient of steps of a nonlinear map, compiled."""
+    a = xp.symbol("a", shape=())
+    last, _ = xp.scan(
+        lambda c, _: (xp.sin(a * c) + 0.1 * c, None), 0.5, length=steps, checkpoint=how
+    )
+    return xp.function([a], xp.value_and_grad(last, a), backend="c")
+
+
+def memory() -> None:
+    """Print the scratch that a gradient needs, whole and with checkpoints, and its CPU time."""
+    for steps in (10_000, 100_000, 1_000_000):
+        row = {}
+        for how in (None, "sqrt"):
+            call = orbit(steps, how)
+            parts = call.program.variants[(), ()].steps
+            scratch = sum(s.run.plan.arena_bytes({}) for s in parts)
+            seconds = min(timing.cpu(lambda c=call: c(1.3), 3) for _ in range(5))
+            row[how] = scratch, seconds
+        (whole, plain), (kept, again) = row.values()
+        roots = kept / 8 / steps**0.5
+        print(
+            f"{steps:8d} steps: {whole / 1e3:9.1f} kB, {plain * 1e6:8.0f} us; checkpoint "
+            f"{kept / 1e3:7.1f} kB ({roots:.1f} roots of the steps), {again * 1e6:8.0f} us",
+            flush=True,
+        )
+
+
+def compiling() -> None:
+    """Print the CPU time of compiling the same loop for few and many steps."""
+    with tempfile.TemporaryDirectory() as folder, xp.set_options(cache_dir=folder):
+        for steps in (999, 999_999, 1000, 1_000_000):
+            start = time.perf_counter()
+            orbit(steps, None)(1.3)
+            print(f"{steps:8d} steps: {1e3 * (time.perf_counter() - start):7.0f} ms to compile")
 
 
 def main(arguments: list[str]) -> None:
     """Compare the loops named, all by default."""
     timing.one_thread()
+    if "--memory" in arguments:
+        memory()
+        compiling()
+        return
     lib = library()
     others = [a[2:] for a in arguments if a.startswith("--")]
     names = [a for a in arguments if not a.startswith("--")]
