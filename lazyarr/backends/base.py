@@ -5,6 +5,7 @@ only its differences; what it does not support the driver runs by the reference,
 """
 
 import importlib
+import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -51,6 +52,7 @@ _BUILT_IN = {
     "numpy": ("lazyarr.backends.numpy.backend", "NumpyBackend", None, None),
     "torch": ("lazyarr.backends.torch.backend", "TorchBackend", "torch", "torch"),
 }
+ENTRY_POINTS = "lazyarr.backends"  # in which packages name what makes a backend of theirs
 _registered: dict[str, Callable[[], Backend]] = {}
 _instances: dict[str, Backend] = {}
 
@@ -81,6 +83,8 @@ def _make(name: str) -> Backend:
     if name in _registered:
         return _registered[name]()
     if name not in _BUILT_IN:
+        for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=name):
+            return entry.load()()
         known = backend_names()
         raise BackendError(
             f"there is no backend {name!r}.{near_match(name, known)} Known: {', '.join(known)}."

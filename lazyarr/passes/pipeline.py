@@ -74,7 +74,10 @@ class Step:
         )
 
 
-SIMPLIFY = RulePass("simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE, MASKS), OFF | {"composite"})
+ADDED = RuleSet("added")  # rules from outside, see `use_rules`
+SIMPLIFY = RulePass(
+    "simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE, MASKS, ADDED), OFF | {"composite"}
+)
 SHARE = GraphPass("share_calls", share_calls)
 
 PIPELINE: tuple[Pass, ...] = (
@@ -114,6 +117,15 @@ def fingerprint(passes: Iterable[Pass] = PIPELINE) -> tuple[object, ...]:
         else one.name
         for one in passes
     )
+
+
+def use_rules(rules: RuleSet, *wanted: str) -> None:
+    """Add rules from outside to the pipeline, all of a set or those with a name or tag.
+
+    What is compiled from now on is simplified by them too; `ADDED.remove(name)` takes one out.
+    """
+    for rule in rules.select(*wanted):
+        ADDED.add(rule)
 
 
 def switched(
