@@ -183,7 +183,7 @@ def _cofactor_reference(x):
 
 
 def _cofactor_vjp(h, y, x):
-    """From C = det(x) x^-T: (sum(h C) C - C h^T C) / det(x); without the division where that is 0."""
+    """From C = det(x) x^-T: (sum(h C) C - C h^T C) / det(x); where that is 0, no division."""
     total = op.sum(op.multiply(h, y), axis=(x.ndim - 2, x.ndim - 1), keepdims=True)
     inner = product(y, op.matrix_transpose(h), y)
     d = rows(rows(op.det(x)))
