@@ -48,8 +48,8 @@ class CBackend:
         """Return the compiled program; BackendError where no compiler can build it."""
         precise = options.precise if self.precise is None else self.precise
         vector = frozenset() if precise else compiler.find_compiler().vector
-        planned = plan(graph)
-        source = to_c(planned, vector=vector)
+        planned = plan(graph, precise=precise)
+        source = to_c(planned, vector=vector, precise=precise)
         return CExecutable(planned, source, precise, [v.name or "" for v in graph.inputs])
 
 

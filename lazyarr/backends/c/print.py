@@ -7,12 +7,12 @@ The file declares the math functions that it uses itself, with vector variants f
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from lazyarr.backends.c import mathfns
+from lazyarr.backends.c import mathfns, vecmath
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.plan import EXTERNALS, Plan
@@ -70,9 +70,18 @@ class CSource:
     symbols: tuple[str, ...]
 
 
-def to_c(plan: Plan, vector: Collection[str] = frozenset(), name: str = "kernel") -> CSource:
-    """Return the C file of a plan; `vector` are the libm functions that have vector variants."""
-    printer = Printer(plan)
+def to_c(
+    plan: Plan,
+    vector: Collection[str] = frozenset(),
+    name: str = "kernel",
+    *,
+    precise: bool = False,
+) -> CSource:
+    """Return the C file of a plan; `vector` are the libm functions that have vector variants.
+
+    `precise` calls libm for everything.
+    """
+    printer = Printer(plan, own={} if precise else vecmath.VECTOR)
     bodies = [printer.function(f) for f in plan.functions]
     entry = [printer.arena(f"{name}_arena"), printer.entry(name)]
     declared = sorted(printer.libm)
@@ -141,8 +150,9 @@ def atom(a: Scalar) -> str:
 class Printer:
     """Prints the functions of one plan and collects what they need."""
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
+    def __init__(self, plan: Plan, own: Mapping[str, str]):
+        self.plan, self.own = plan, own
+        self.simd = False  # inside a simd loop
         self.dims = {a: k for k, a in enumerate(plan.atoms)}
         self.libm: set[str] = set()
         self.support: dict[str, str] = {}
@@ -171,6 +181,10 @@ class Printer:
         kind = "f" if dtype.kind == "f" else "i"
         if kind == "i" and prim in ("floor", "ceil", "trunc", "round"):
             return a
+        if kind == "f" and self.simd and prim in self.own:
+            function = f"{self.own[prim]}_{dtype.name}"
+            self.require(function, None)
+            return f"{function}({', '.join(args)})"
         if (template := SUPPORT.get(prim, {}).get(kind)) is not None:
             self.require(template, dtype)
             return f"{prim}_{dtype.name}({', '.join(args)})"
@@ -321,7 +335,9 @@ class Printer:
             lanes = f" simdlen({node.lanes})" if node.lanes else ""
             lines.append(f"#pragma omp simd{lanes}{text}")
         lines.append(f"for (int64_t {i} = 0; {i} < {atom(node.extent)}; {i}++) {{")
+        self.simd = node.kind == "simd"  # no loop is inside
         lines.extend(self.body(node.body, "  "))
+        self.simd = False
         return [*lines, "}"]
 
     def accumulate(self, node: ir.Accumulate) -> str:

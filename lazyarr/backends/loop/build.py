@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lazyarr.backends.loop.affine import Affine, Axis, of
+from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of
 from lazyarr.backends.loop.lower import UPDATES, Program, Scope, View, copy_into
 from lazyarr.backends.loop.notation import (
+    Access,
+    Position,
     Repeat,
     Routine,
     Statement,
@@ -17,6 +19,7 @@ from lazyarr.backends.loop.notation import (
     reads,
     writes,
 )
+from lazyarr.backends.loop.order import walk
 from lazyarr.backends.loop.rules import as_index, position
 from lazyarr.backends.loop.sizes import Sizes
 from lazyarr.errors import LinAlgError
@@ -78,6 +81,14 @@ def build_reduction(scope: Scope, node: Variable) -> None:
     memo: dict = {}
     value = scope.element(x, index, memo)
     combine = node.op.combine
+    bound = _bound(value, axes) if combine == "add" else None
+    if bound is not None:  # what is zero beyond a number of elements is not visited there
+        (axis,), last = axes, scalar.maximum(bound, scalar.const(0, INT64))
+        last = scalar.minimum(last, position(of(axis.extent)))
+        axes = (Axis(Dynamic(last), axis.name),)
+        index = tuple(of(axes[0]) if i.axis is axis else i for i in index)
+        reduced, memo = axes, {}
+        value = scope.element(x, index, memo).args[1]
     if combine.startswith("arg"):
         extra = {"argument": _flat_position(index, shape, over)}
     else:
@@ -92,6 +103,27 @@ def build_reduction(scope: Scope, node: Variable) -> None:
     scope.emit(
         view, kept, axes, value, memo, reduced=reduced, combine=combine, label=node.op.name, **extra
     )
+
+
+def _bound(value: scalar.Scalar, axes: tuple) -> scalar.Scalar | None:
+    """Return s where a value along its one axis i is that of where(i < s, ..., 0)."""
+    if len(axes) != 1 or value.prim != "select" or value.args[2].prim != "const":
+        return None
+    test, zero = value.args[0], value.args[2].args[0]
+    if test.prim != "lt" or zero != 0 or str(zero).startswith("-"):
+        return None
+    left, right = test.args
+    if left.prim != "var" or not isinstance(left.args[0], Position):
+        return None
+    if left.args[0].index.axis is not axes[0] or right.dtype != INT64:
+        return None
+    for e in walk([right]):
+        if e.prim == "var":
+            name = e.args[0]
+            places = name.index if isinstance(name, Access) else (name.index,)
+            if any(key is axes[0] for i in places for key, _ in i.terms):
+                return None
+    return right
 
 
 def _flat_position(index: tuple, shape: tuple, over: tuple):

@@ -73,8 +73,14 @@ class Emitter(Values):
     `make` makes further temporaries.
     """
 
-    def __init__(self, many: set[Buffer], drop: dict[Buffer, tuple[int, ...]], make: Callable):
-        super().__init__(drop)
+    def __init__(
+        self,
+        many: set[Buffer],
+        drop: dict[Buffer, tuple[int, ...]],
+        make: Callable,
+        precise: bool = False,
+    ):
+        super().__init__(drop, precise)
         self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
@@ -102,7 +108,7 @@ class Emitter(Values):
 
     def _close(self, counter: Scalar, extent: object, kind: str) -> None:
         scope = self.scopes.pop()
-        count = self.index(extent if isinstance(extent, Affine) else of(extent))
+        count = extent if isinstance(extent, Scalar) else self.count(extent)
         above = self.scopes[-1]
         changed = {n.local: n.monoid for n in scope.body if isinstance(n, Accumulate)}
         if None in changed.values() or any(isinstance(n, For) for n in scope.body):
@@ -119,16 +125,46 @@ class Emitter(Values):
             return
         for node in loop.starts:
             self._begin(node)
-        total = self.index(of(loop.extent))
+        total = self.count(loop.extent)
         if sums_rows(loop):
             self._jam(loop, total)
+        elif loop.role == "vector":
+            self._vector(loop, total)
         else:
             counter = self._open(loop)
             self.loop_values[loop] = of(counter)
             self.block(loop.items)
-            self._close(counter, loop.extent, "simd" if loop.role == "vector" else "serial")
+            self._close(counter, total, "serial")
         for node in loop.starts:
             self._finish(node)
+
+    def _vector(self, loop: Loop, total: Scalar) -> None:
+        """Emit a vector loop, and where it absorbs by a fixed factor another for odd factors.
+
+        The first takes the product as it is: right where the factor is finite and not 0.
+        """
+        counter = self._open(loop)
+        self._here.plain = {}
+        self.loop_values[loop] = of(counter)
+        self.block(loop.items)
+        factors = list(self._here.plain)
+        if not factors:
+            self._close(counter, total, "simd")
+            return
+        scope = self.scopes.pop()
+        fine: Scalar | None = None
+        for a in factors:
+            good = self.let("isfinite", a), self.let("ne", a, scalar.const(0, a.dtype))
+            for test in good:
+                fine = test if fine is None else self.let("and", fine, test)
+        plain = self.apply("select", (fine, total, constant(0)), INT64)
+        odd = self.apply("select", (fine, constant(0), total), INT64)
+        self.scopes.append(scope)
+        self._close(counter, plain, "simd")
+        counter = self._open(loop)
+        self.loop_values[loop] = of(counter)
+        self.block(loop.items)
+        self._close(counter, odd, "simd")
 
     def _jam(self, loop: Loop, total: Scalar) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""
@@ -157,7 +193,7 @@ class Emitter(Values):
         The copy pays where there are twice as many additions as elements, decided while running:
         its loops have no iterations otherwise.
         """
-        total = self.index(of(loop.extent))
+        total = self.count(loop.extent)
         copies = {n.statement.buffer: self._copy_of(n.statement.buffer) for n in loop.items}
         numbers = {b: shapes.product(b.shape) for b in copies}
         least = self.index(
@@ -207,7 +243,7 @@ class Emitter(Values):
     def _cycle(self, item: Cycle) -> None:
         repeat, memo = item.repeat, {}
         extent = of(repeat.axis.extent)
-        self.index(extent)
+        self.count(extent)
         if repeat.count is not None:
             extent = as_form(self.value(repeat.count, memo))
         counter = self._open(item)
@@ -336,7 +372,7 @@ class Emitter(Values):
     def _fill(self, node: Placed, inner: list[Axis], kept: list[Axis], start: Scalar) -> None:
         opened = []
         for axis in inner:
-            self.index(of(axis.extent))
+            self.count(axis.extent)
             counter = self._open(None)
             self.axis_values[axis] = of(counter)
             opened.append((counter, axis))

@@ -100,6 +100,7 @@ class Statement:
     def expressions(self) -> list[Scalar]:
         """Return every scalar expression that the statement evaluates."""
         extra = [self.argument] if self.argument is not None else []
+        extra += [a.extent.value for a in self.axes if isinstance(a.extent, Dynamic)]
         return [self.value, *extra, *dynamics(self.target.index), *(p for p, _ in self.checks)]
 
     def __repr__(self) -> str:

@@ -103,13 +103,16 @@ def round_up(n: int) -> int:
     return (n + 63) // 64 * 64 + 64
 
 
-def plan(graph: Graph) -> Plan:
-    """Lower, schedule and emit a graph of ops that the loop family supports."""
+def plan(graph: Graph, precise: bool = False) -> Plan:
+    """Lower, schedule and emit a graph of ops that the loop family supports.
+
+    `precise` keeps divisions that could be products with a reciprocal.
+    """
     program, block = _scheduled(graph)
     drop = shared_dims(block)
     many = _written_often(block)
     functions = [
-        _function(f"part{k}", items, Emitter(many, drop, program.buffer))
+        _function(f"part{k}", items, Emitter(many, drop, program.buffer, precise))
         for k, items in enumerate(_segments(block))
     ]
     kept = {

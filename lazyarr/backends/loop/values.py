@@ -4,6 +4,7 @@
 affine form, `load` an element of a buffer: what this iteration stored there, or a read.
 """
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 
@@ -17,6 +18,12 @@ from lazyarr.graph import scalar
 from lazyarr.graph.scalar import PRIMS, Scalar
 from lazyarr.graph.shapes import Size
 
+# Divisors beyond these are scaled before they are inverted: above, below, and the two scales.
+RANGE = {
+    8: (2.0**1000, 2.0**-1000, 2.0**-100, 2.0**200),
+    4: (2.0**100, 2.0**-100, 2.0**-50, 2.0**60),
+}
+OFTEN = 16  # divisions by one number that are worth its reciprocal
 COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "xor", "iadd", "imul"}
 
 
@@ -37,7 +44,10 @@ class Scope:
         self.checked: set = set()
         self.vector = isinstance(loop, Loop) and loop.role == "vector"
         self.gathers = False
-        self.floor = 0  # the depth below which nothing goes that is made while this is the innermost
+        self.plain: dict[Scalar, None] | None = None  # factors taken to be finite and not 0
+        self.floor = (
+            0  # the depth below which nothing goes that is made while this is the innermost
+        )
 
 
 def as_form(atom: Scalar) -> Affine:
@@ -51,8 +61,8 @@ class Values:
     `drop` holds the dimensions of buffers that have no memory.
     """
 
-    def __init__(self, drop: dict[Buffer, tuple[int, ...]]):
-        self.drop = drop
+    def __init__(self, drop: dict[Buffer, tuple[int, ...]], precise: bool = False):
+        self.drop, self.precise = drop, precise
         self.scopes = [Scope(None, 0)]
         self.counter = itertools.count()
         self.axis_values: dict[object, Affine] = {}
@@ -148,6 +158,8 @@ class Values:
             return self._extreme(prim, *args)
         if prim == "absorb" and self._here.vector:
             return self._absorbed(*args)
+        if prim == "div" and self._divides_often(*args):
+            return self._quotient(*args)
         if prim in COMMUTATIVE:
             args = sorted(args, key=_rank)
             value = Scalar(prim, tuple(args), dtype)
@@ -185,13 +197,49 @@ class Values:
         both = self.let("add", first, second)
         return self.let("select", self.let("ne", both, both), both, first)
 
+    def _divides_often(self, x: Scalar, d: Scalar) -> bool:
+        """Tell whether a vector loop divides by a number that does not vary along it."""
+        if self.precise or not self._here.vector or x.prim == "const":
+            return False
+        extent = self._here.loop.extent
+        if isinstance(extent, int) and extent < OFTEN:
+            return False
+        depth = 0 if d.prim == "const" else d.args[0].depth
+        changes = d.prim != "const" and d.args[0].mutable
+        return not changes and depth < x.args[0].depth == len(self.scopes) - 1
+
+    def _quotient(self, x: Scalar, d: Scalar) -> Scalar:
+        """Return x times the reciprocal of d, within an ulp of the quotient.
+
+        Both factors are scaled by a power of two where d or its reciprocal is not a normal number,
+        so that no quotient overflows or vanishes that would not; 0, infinities and NaN divide as
+        ever.
+        """
+        high, low, down, up = RANGE[x.dtype.itemsize]
+        number = functools.partial(scalar.const, dtype=x.dtype)
+        size = self.let("abs", d)
+        small = self.let("select", self.let("lt", size, number(low)), number(up), number(1))
+        scale = self.let("select", self.let("lt", number(high), size), number(down), small)
+        inverse = self.let("div", number(1), self.let("mul", d, scale))
+        if scale.prim != "const" or scale.args[0] != 1:
+            x = self.let("mul", x, scale)
+        return self.let("mul", x, inverse)
+
     def _absorbed(self, g: Scalar, d: Scalar) -> Scalar:
         """Return a product that is 0 where it would be NaN beside a factor of 0."""
         zero = scalar.const(0, g.dtype)
         product = self.let("mul", g, d)
+        for factor in (g, d):
+            if self._here.plain is not None and self._is_fixed(factor):
+                self._here.plain[factor] = None
+                return product
         known = self.let("select", self.let("ne", product, product), zero, product)
         out = self.let("select", self.let("eq", g, zero), known, product)
         return self.let("select", self.let("eq", d, zero), known, out)
+
+    def _is_fixed(self, a: Scalar) -> bool:
+        """Tell whether an atom does not change in the innermost loop."""
+        return a.prim == "var" and not a.args[0].mutable and a.args[0].depth < self._here.depth
 
     def _select(self, test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
         """Choose by one comparison after the other: C compilers vectorise no logic of booleans."""
@@ -221,6 +269,12 @@ class Values:
                 atom = self.apply("imul", (atom, self.size(k)), INT64)
             total = atom if total is None else self.apply("iadd", (total, atom), INT64)
         return total
+
+    def count(self, extent: object) -> Scalar:
+        """Return the atom of the extent of an axis: a size, or a number known while running."""
+        if isinstance(extent, Dynamic):
+            return self.value(extent.value, {})
+        return self.index(extent if isinstance(extent, Affine) else of(extent))
 
     def size(self, size: "int | Size") -> Scalar:
         """Return the atom of a size, computed from the sizes that the caller passes."""

@@ -15,6 +15,7 @@ from lazyarr.backends.cache import cache_key, open_cache
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
 from lazyarr.backends.numba.print import PythonSource, to_python
+from lazyarr.config import options
 from lazyarr.errors import BackendError
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
@@ -36,7 +37,7 @@ class NumbaBackend:
 
     def compile(self, graph: Graph) -> "NumbaExecutable":
         """Return the program of a graph, compiled or found in Numba's cache."""
-        planned = plan(graph)
+        planned = plan(graph, precise=options.precise)
         source = to_python(planned)
         return NumbaExecutable(planned, source, load(source))
 
