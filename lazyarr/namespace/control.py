@@ -42,7 +42,7 @@ def scan(
     checkpoint: object = None,
     unroll: int = 1,
 ):
-    """Run `carry, y = body(carry, x)` over the leading axis of xs; return the last carry and all ys.
+    """Run `carry, y = body(carry, x)` along the first axis of xs; return the last carry and all ys.
 
     carry, xs and ys are pytrees (None for nothing) of Arrays or XTensors; what the body reads from
     outside is captured. length: the number of steps where xs is None, an int or a size. dim: the

@@ -74,6 +74,7 @@ class Loop:
 
 
 def is_scan(v: Variable) -> bool:
+    """Tell whether a node is a loop."""
     return v.expr is not None and v.op.name == "scan"
 
 

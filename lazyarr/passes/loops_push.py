@@ -2,8 +2,9 @@
 
 `improved` takes a scan node when it is recorded, so before any derivative; `push` takes a graph. A
 counter becomes a walk over its values. A dear part of the body that depends on xs alone is computed
-before the loop, and a dear part of a y that the carries do not need, after it. Loops that stop early
-or take a computed number of steps stay as they are: their arrays may be much longer than that.
+before the loop, and a dear part of a y that the carries do not need, after it; so is the dear part
+of what a carry only adds up. Loops that stop early or take a computed number of steps stay as they
+are: their arrays may be much longer than that.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from lazyarr.autodiff.batch import batch_nodes, widened
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.ops.control_cut import dear_cost, elements
 from lazyarr.graph.registry import op
-from lazyarr.graph.traverse import Graph, substitute, toposort
+from lazyarr.graph.traverse import Graph, clients, substitute, toposort
 from lazyarr.passes.fold import known
 from lazyarr.passes.loop import Loop, Outputs, remade
 
@@ -54,10 +55,74 @@ def _pushed(loop: Loop) -> Outputs | None:
     ends: dict[int, Variable] = {}
     loop = _counters(loop, ends)
     loop = _before(loop)
-    moved = _after(loop)
+    wider, sums = _sums(loop)
+    moved = _after(wider)
+    sums = {i: j for i, j in sums.items() if j in moved.whole}
+    if sums and len(sums) < len(wider.ys) - len(loop.ys):
+        wider, sums = _sums(loop, sums)
+        moved = _after(wider)
+    if not sums:
+        wider, moved = loop, _after(loop)
     if loop is before and not moved.whole:
         return None
-    return moved.outputs(ends)
+    if not sums:
+        return moved.outputs(ends)
+    total = len(loop.new)
+    out = moved.outputs(ends)
+    for i, j in sums.items():
+        out[i] = op.add(loop.init[i], op.sum(out[total + j], axis=0))
+    return out[: total + len(loop.ys)]
+
+
+def _sums(loop: Loop, only: dict[int, int] | None = None) -> tuple[Loop, dict[int, int]]:
+    """Take what float carries only add up for further ys; return the number of each."""
+    users = clients(toposort((*loop.new, *loop.ys)))
+    found: dict[int, int] = {}
+    new, ys = list(loop.new), list(loop.ys)
+    for i, c in enumerate(loop.carry):
+        if (only is not None and i not in only) or c.dtype.kind != "f" or c in loop.ys:
+            continue
+        if len(users.get(c, ())) != 1 or loop.new[i] in loop.ys or loop.new.count(loop.new[i]) > 1:
+            continue
+        added = _added(c, loop.new[i], users)
+        if added is not None:
+            found[i], new[i] = len(ys), c
+            ys.append(added)
+    return replace(loop, new=tuple(new), ys=tuple(ys)), found
+
+
+def _added(c: Variable, new: Variable, users: dict) -> Variable | None:
+    """Return what a step adds to a carry, None where it does more or something else reads it."""
+    terms, way = [], new
+    while way is not c:
+        if way.op is None or way.op.name != "add" or way.type is not c.type:
+            return None
+        if way is not new and len(users.get(way, ())) != 1:
+            return None
+        a, b = way.inputs
+        on = [x for x in (a, b) if x.__class__ is Variable and (x is c or _leads(x, c))]
+        if len(on) != 1:
+            return None
+        terms.append(b if on[0] is a else a)
+        way = on[0]
+    if not terms or any(t.__class__ is not Variable or t.type is not c.type for t in terms):
+        return None
+    total = terms[-1]
+    for t in reversed(terms[:-1]):
+        total = op.add(total, t)
+    return total
+
+
+def _leads(v: Variable, c: Variable) -> bool:
+    """Tell whether a node is a chain of sums from a carry."""
+    while v is not c:
+        if v.op is None or v.op.name != "add":
+            return False
+        on = [x for x in v.inputs if x.__class__ is Variable and c in toposort([x])]
+        if len(on) != 1:
+            return False
+        v = on[0]
+    return True
 
 
 # -- counters -------------------------------------------------------------------------------------

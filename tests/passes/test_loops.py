@@ -172,7 +172,7 @@ def test_a_dear_part_of_a_y_is_computed_after_the_loop_and_of_xs_before_it() -> 
 
 def test_a_counter_becomes_a_walk() -> None:
     c, k = tensor(name="c"), symbol(TensorType("int64", ()))
-    body = Graph([c, k], [op.add(c, op.multiply(k, 2.0)), op.add(k, 3)])
+    body = Graph([c, k], [op.sin(op.add(c, op.multiply(k, 2.0))), op.add(k, 3)])
     a, start = tensor(name="a"), symbol(TensorType("int64", ()), "start")
     last, count = scan(body, (a, start), 5, 2, 0)
     graph = Graph([a, start], [last, count])
@@ -182,3 +182,17 @@ def test_a_counter_becomes_a_walk() -> None:
     arrays = [np.array(1.0), np.array(2)]
     for got, want in zip(evaluate(done, arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_allclose(got, want)
+
+
+def test_a_carry_that_adds_up_a_dear_part_becomes_a_sum() -> None:
+    c, s, x = tensor(name="c"), tensor(name="s"), tensor()
+    new = op.add(op.multiply(c, 0.5), op.square(x))
+    body = Graph([c, s, x], [new, op.add(op.add(s, op.log(new)), op.divide(x, new))])
+    a, b, xs = tensor(name="a"), tensor(name="b"), tensor(4, name="xs")
+    graph = Graph([a, b, xs], scan(body, (a, b, xs), 4, 2, 1))
+    done = check(loops(graph))
+    (loop,) = scans(done)
+    assert loop.params["n_carry"] == 1
+    inside = {v.op.name for v in loop.params["body"].toposort() if v.op is not None}
+    assert not inside & {"log", "divide"}
+    agree(graph, done)

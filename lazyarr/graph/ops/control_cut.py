@@ -1,8 +1,8 @@
-"""What a loop keeps for its derivative: the cheapest set of values from which the rest is made again.
+"""What a loop keeps for its derivative: the cheapest values from which the rest is made again.
 
 Storing an element costs about 1 ns; making it again costs what its op costs. The cheapest choice is
-a minimum cut: each node is an edge from its computation to its availability with the cost of storing
-it, the source pays for computing it, and what the derivative reads must be available.
+a minimum cut: each node is an edge from its computation to its availability with the cost of
+storing it, the source pays for computing it, and what the derivative reads must be available.
 """
 
 from collections import deque
