@@ -29,6 +29,7 @@ class Options:
     arithmetic_join: str = "exact"
     keep_attrs: bool = True
     precise: bool = False
+    threads: int = 1
 
 
 _CHOICES = {"tier": TIERS, "arithmetic_join": JOINS}
@@ -40,6 +41,9 @@ def _from_environment() -> Options:
     for f in fields(Options):
         text = os.environ.get(f"LAZYARR_{f.name.upper()}")
         if text is not None:
+            if f.name == "threads":
+                found[f.name] = int(text) if text.isdigit() and int(text) else 1
+                continue
             found[f.name] = text not in ("0", "false", "") if "bool" in str(f.type) else text
     return Options(**found)  # type: ignore[arg-type]
 
@@ -85,6 +89,8 @@ def _check(name: str, value: object) -> None:
     choices = _CHOICES.get(name)
     if name == "backend":
         choices = BACKENDS + (_known_backends[0]() if _known_backends else ())
+    if name == "threads" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ArgumentError(f"option threads is a number of threads, 1 or more; got {value!r}.")
     if choices and value not in choices:
         raise ArgumentError(f"option {name} is one of {', '.join(choices)}; got {value!r}.")
 
@@ -93,7 +99,8 @@ class set_options:  # noqa: N801 - used as a function and as a context manager, 
     """Set options, for good or, in a `with` statement, until its end.
 
     backend: "auto", "interpret", "c", "numba", "jax", "torch"; tier: "auto", "interpret", "compile";
-    cache_dir: a folder; skipna: None as xarray, False propagates NaN; arithmetic_join: "exact", ...
+    cache_dir: a folder; threads: how many may share large loops of what C compiles from then on;
+    skipna: None as xarray, False propagates NaN; arithmetic_join: "exact", ...
 
     Raises ArgumentError for an unknown option or value.
     """

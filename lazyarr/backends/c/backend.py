@@ -47,8 +47,10 @@ class CBackend:
     def compile(self, graph: Graph) -> "CExecutable":
         """Return the compiled program; BackendError where no compiler can build it."""
         precise = options.precise if self.precise is None else self.precise
-        vector = frozenset() if precise else compiler.find_compiler().vector
-        planned = plan(graph, precise=precise)
+        found = compiler.find_compiler()
+        vector = frozenset() if precise else found.vector
+        threads = options.threads if found.openmp else 1
+        planned = plan(graph, precise=precise, threads=threads)
         source = to_c(planned, vector=vector, precise=precise)
         return CExecutable(planned, source, precise, [v.name or "" for v in graph.inputs])
 
@@ -59,7 +61,9 @@ class CExecutable:
     def __init__(self, plan: Plan, source: CSource, precise: bool, names: Sequence[str]):
         self.plan, self.source = plan, source.text
         self._made_of = plan, source, precise, names
-        library = compiler.load(source.text, compiler.PRECISE if precise else ())
+        flags = compiler.PRECISE if precise else ()
+        flags = (*flags, *compiler.OPENMP) if plan.threads > 1 else flags
+        library = compiler.load(source.text, flags)
         self.interface = interface_of(plan, tuple(names))
         table = pointers(plan.externals)
         self.pointers = Pointers(

@@ -52,6 +52,9 @@ VECTOR = ("-fveclib=libmvec",)
 PRECISE = ("-ffp-contract=off",)
 """Added for `precise` programs: no fused multiply-add where the source has two operations."""
 
+OPENMP = ("-fopenmp",)
+"""Added for programs that run loops on several threads, where the compiler can."""
+
 UNARY = (
     "exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh "
     "asinh acosh atanh cbrt erf erfc"
@@ -80,6 +83,7 @@ class Compiler:
     link: tuple[str, ...]
     vector: frozenset[str]
     identity: str
+    openmp: bool = False
 
     @property
     def name(self) -> str:
@@ -316,11 +320,12 @@ def _probe(command: tuple[str, ...], identity: str, folder: Path) -> Compiler:
     """Find out version, flags and vector functions by building small libraries in `folder`."""
     version = (_run([*command, "--version"], folder).splitlines() or ["unknown"])[0].strip()
     flags, link = _accepted(command, folder)
+    threads = _has_threads(command, folder, flags)
     for more in _vector_links():
         vector = _vectorised(command, folder, flags, (*link, *more))
         if vector:
-            return Compiler(command, version, flags, (*link, *more), vector, identity)
-    return Compiler(command, version, flags, link, frozenset(), identity)
+            return Compiler(command, version, flags, (*link, *more), vector, identity, threads)
+    return Compiler(command, version, flags, link, frozenset(), identity, threads)
 
 
 def _accepted(command: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -339,6 +344,16 @@ def _accepted(command: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], 
         return (*WANTED, *filter(takes, VECTOR)), ("-lm",)
     _try(command, _PROBE, folder, (), ())  # raises where nothing works
     return tuple(filter(takes, (*WANTED, *VECTOR))), tuple(filter(takes, ("-lm",)))
+
+
+def _has_threads(command: tuple[str, ...], folder: Path, flags: tuple[str, ...]) -> bool:
+    """Tell whether loops can be run on several threads: the flag is taken and its library found."""
+    source = _PROBE.replace("return x", "\n#pragma omp parallel num_threads(2)\n{}\nreturn x")
+    try:
+        _try(command, source, folder, ("-O1", *flags, *OPENMP), ())
+    except BackendError:
+        return False
+    return True
 
 
 def _try(

@@ -16,6 +16,8 @@ from lazyarr.backends.c import mathfns, vecmath
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.plan import EXTERNALS, Plan
+from lazyarr.backends.loop.threads import LEAST_WORK
+from lazyarr.graph import shapes
 from lazyarr.graph.scalar import MONOIDS, Scalar
 from lazyarr.graph.shapes import Size
 
@@ -327,18 +329,47 @@ class Printer:
         """Return a for loop, marked for vectors where its iterations are independent."""
         i = atom(node.counter)
         lines = []
+        copies: list[str] = []
+        text = ""
         if node.kind == "simd":
             clauses: dict[str, list[str]] = {}
             for local, monoid in node.reductions:
                 clauses.setdefault(REDUCTIONS[monoid], []).append(atom(local))
             text = "".join(f" reduction({op}:{', '.join(v)})" for op, v in clauses.items())
-            lanes = f" simdlen({node.lanes})" if node.lanes else ""
-            lines.append(f"#pragma omp simd{lanes}{text}")
+            text = f" simd{f' simdlen({node.lanes})' if node.lanes else ''}{text}"
+        if node.work is not None:
+            head, copies = self.threaded(node)
+            lines += [*(f"{line}" for line in head[:-1]), f"#pragma omp{head[-1].format(text)}"]
+        elif text:
+            lines.append(f"#pragma omp{text}")
         lines.append(f"for (int64_t {i} = 0; {i} < {atom(node.extent)}; {i}++) {{")
+        lines.extend(copies)
         self.simd = node.kind == "simd"  # no loop is inside
         lines.extend(self.body(node.body, "  "))
         self.simd = False
         return [*lines, "}"]
+
+    def threaded(self, node: ir.For) -> tuple[list[str], list[str]]:
+        """Return the lines before a loop that threads share, the last its pragma, and those in it.
+
+        A thread's own buffers lie one after the other in a slot, or are private arrays.
+        """
+        stack = [b.name for b in node.private if b in self.plan.local]
+        slots = [b for b in node.private if b in self.plan.slots]
+        clause = f" private({', '.join(stack)})" if stack else ""
+        before, inside = [], []
+        if slots:
+            self.support.setdefault("omp_get_thread_num", "int omp_get_thread_num(void);")
+        for b in slots:
+            count = f"({self.size(shapes.product(self.plan.shapes[b]))} + {64 // b.dtype.itemsize})"
+            before.append(f"{c_type(b.dtype)} *const all_{b.name} = {b.name};")
+            inside.append(
+                f"  {c_type(b.dtype)} *restrict {b.name} = "
+                f"all_{b.name} + {count} * omp_get_thread_num();"
+            )
+        least = f"if({atom(node.work)} > {LEAST_WORK})"
+        pragma = f" parallel for{{}} num_threads({self.plan.threads}) {least}{clause}"
+        return [*before, pragma], inside
 
     def accumulate(self, node: ir.Accumulate) -> str:
         """Return the change of a register."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lazyarr.backends.loop import threads
 from lazyarr.backends.loop.affine import Affine, Axis, of
 from lazyarr.backends.loop.ir import (
     BOOL,
@@ -79,8 +80,10 @@ class Emitter(Values):
         drop: dict[Buffer, tuple[int, ...]],
         make: Callable,
         precise: bool = False,
+        threads: bool = False,
     ):
         super().__init__(drop, precise)
+        self.threads = threads
         self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
@@ -126,6 +129,8 @@ class Emitter(Values):
         for node in loop.starts:
             self._begin(node)
         total = self.count(loop.extent)
+        shared = self.threads and len(self.scopes) == 1 and not sums_rows(loop)
+        work = self.index(of(threads.work(loop))) if shared else None
         if sums_rows(loop):
             self._jam(loop, total)
         elif loop.role == "vector":
@@ -135,8 +140,17 @@ class Emitter(Values):
             self.loop_values[loop] = of(counter)
             self.block(loop.items)
             self._close(counter, total, "serial")
+        if shared:
+            self._share(loop, work)
         for node in loop.starts:
             self._finish(node)
+
+    def _share(self, loop: Loop, work: Scalar) -> None:
+        """Let the loop just emitted run on several threads where its iterations are independent."""
+        private = threads.private_buffers(loop, self.drop)
+        node = self._here.body[-1]
+        if private is not None and isinstance(node, For) and threads.splits(node):
+            node.work, node.private = work, tuple(sorted(private, key=lambda b: b.name))
 
     def _vector(self, loop: Loop, total: Scalar) -> None:
         """Emit a vector loop, and where it absorbs by a fixed factor another for odd factors.

@@ -100,7 +100,8 @@ class For:
     """Counter from 0 below extent; `kind` is "simd" or "serial".
 
     A simd loop lists the registers that it reduces into; `lanes` bounds the elements of a vector, 0
-    leaves it to the compiler.
+    leaves it to the compiler. `work` is the number of operations where iterations may run on
+    several threads, each of which then has its own `private` buffers.
     """
 
     counter: Scalar
@@ -109,6 +110,8 @@ class For:
     body: list
     reductions: tuple = ()
     lanes: int = 0
+    work: Scalar | None = None
+    private: tuple[Buffer, ...] = ()
 
 
 @dataclass(slots=True)

@@ -58,6 +58,7 @@ class Plan:
     atoms: tuple[Atom, ...]
     externals: tuple[str, ...]
     codes: dict[int, tuple] = field(default_factory=dict)
+    threads: int = 1
 
     @property
     def inputs(self) -> tuple[TensorType, ...]:
@@ -103,16 +104,17 @@ def round_up(n: int) -> int:
     return (n + 63) // 64 * 64 + 64
 
 
-def plan(graph: Graph, precise: bool = False) -> Plan:
+def plan(graph: Graph, precise: bool = False, threads: int = 1) -> Plan:
     """Lower, schedule and emit a graph of ops that the loop family supports.
 
-    `precise` keeps divisions that could be products with a reciprocal.
+    `precise` keeps divisions that could be products with a reciprocal; loops whose iterations are
+    independent are marked where there are more `threads` than one.
     """
     program, block = _scheduled(graph)
     drop = shared_dims(block)
     many = _written_often(block)
     functions = [
-        _function(f"part{k}", items, Emitter(many, drop, program.buffer, precise))
+        _function(f"part{k}", items, Emitter(many, drop, program.buffer, precise, threads > 1))
         for k, items in enumerate(_segments(block))
     ]
     kept = {
@@ -123,10 +125,11 @@ def plan(graph: Graph, precise: bool = False) -> Plan:
     for f in functions:
         f.buffers = _touched(f)
     local, slots, slot_bytes = _allocate(functions, kept)
+    _multiply(functions, slots, slot_bytes, threads)
     return Plan(
         graph, program, functions, local, slots, slot_bytes, kept,
         _atoms(program, functions, slot_bytes), _externals(functions),
-        {k + 1: check for k, check in enumerate(program.checks)},
+        {k + 1: check for k, check in enumerate(program.checks)}, threads,
     )  # fmt: skip
 
 
@@ -275,7 +278,7 @@ def _used(f: Function) -> set:
         if isinstance(node, Let):
             used.update(node.value.args)
         elif isinstance(node, For):
-            used.add(node.extent)
+            used.update((node.extent, node.work))
         elif isinstance(node, Invoke):
             used.update(node.sizes)
         else:
@@ -326,6 +329,13 @@ def _allocate(functions: Sequence[Function], kept: dict) -> tuple[dict, dict, li
             sizes.append(need)
         ends.setdefault(last, []).append(b)
     return local, slots, sizes
+
+
+def _multiply(functions: Sequence[Function], slots: dict, sizes: list, threads: int) -> None:
+    """Make room in the arena for every thread's own copy of the buffers that threads have."""
+    private = {b for f in functions for n in walk(f.body) if isinstance(n, For) for b in n.private}
+    for slot in {slots[b] for b in private if b in slots}:
+        sizes[slot] = (sizes[slot] + 64) * threads
 
 
 def _atoms(program: Program, functions: Sequence[Function], sizes: Iterable) -> tuple[Atom, ...]:
