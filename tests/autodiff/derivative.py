@@ -1,9 +1,13 @@
-"""Derivatives of samples: recorded once, run by the interpreter, compared with differences."""
+"""Derivatives of samples: recorded once, run by the interpreter, compared with differences.
+
+Where every op of a sample is analytic the differences are complex steps, exact to rounding.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from lazyarr.autodiff.check import continued
 from lazyarr.autodiff.forward import pushforward
 from lazyarr.autodiff.reverse import carries_derivative, pullback
 from lazyarr.graph.evaluate import evaluate
@@ -15,7 +19,7 @@ from lazyarr.graph.types import TensorType
 from tests.strategies.samples import Sample, sampled_ops, samples_of
 from tests.strategies.values import draw
 
-STEP = 1e-5
+STEP, COMPLEX_STEP = 1e-5, 1e-30
 
 
 def differentiable() -> list[str]:
@@ -83,6 +87,18 @@ class Recording:
         values = self.run([g for g, _ in kept], weights, directions)
         return inner(values, [d for _, d in kept])
 
+    def curvatures(self) -> dict[str, Variable | None]:
+        """What `curvature` computes, as nodes, by every sequence of modes but reverse twice."""
+        one, by = op.full((), 1.0), (self.wrt, self.tangents)
+        along, push = dot(self.reverse(), self.tangents), dot(self.forward(), self.seeds)
+        back = pullback([push], self.wrt, [one])
+        kept = [(g, t) for g, t in zip(back, self.tangents, strict=True) if g is not None]
+        return {
+            "forward over reverse": pushforward([along], *by)[0],
+            "forward twice": pushforward([push], *by)[0],
+            "reverse over forward": dot([g for g, _ in kept], [t for _, t in kept]),
+        }
+
     def moved(self, steps: Sequence[np.ndarray], by: float) -> list[np.ndarray]:
         """The operands moved along directions."""
         arrays = list(self.sample.arrays)
@@ -109,20 +125,39 @@ def inner(a: Sequence, b: Sequence) -> float:
     return float(sum(np.sum(x * y) for x, y in zip(a, b, strict=True)))
 
 
-def differences(recording: Recording, weights: Sequence) -> list[np.ndarray]:
-    """Central differences of the weighted sum of the outputs by every element of the operands."""
+def differences(recording: Recording, weights: Sequence) -> list[tuple[np.ndarray, bool]]:
+    """The gradient of the weighted sum of the outputs without derivatives, and if it is exact."""
+    total = dot(recording.outputs, recording.seeds)
     found = []
     for k, place in enumerate(recording.places):
         x = recording.sample.arrays[place]
+        step = continued([total], [recording.wrt[k]])
         out = np.zeros(x.shape)
         for index in np.ndindex(x.shape):
-            step = [np.zeros(recording.sample.arrays[i].shape) for i in recording.places]
-            step[k][index] = 1.0
-            up = inner(weights, recording.values(recording.moved(step, STEP)))
-            down = inner(weights, recording.values(recording.moved(step, -STEP)))
-            out[index] = (up - down) / (2 * STEP)
-        found.append(out)
+            if step is None:
+                out[index] = _difference(recording, weights, k, index)
+            else:
+                out[index] = _complex_step(recording, weights, place, index, *step)
+        found.append((out, step is not None and bool(np.isfinite(out).all())))
     return found
+
+
+def _difference(recording: Recording, weights: Sequence, k: int, index: tuple) -> float:
+    step = [np.zeros(recording.sample.arrays[i].shape) for i in recording.places]
+    step[k][index] = 1.0
+    up = inner(weights, recording.values(recording.moved(step, STEP)))
+    down = inner(weights, recording.values(recording.moved(step, -STEP)))
+    return (up - down) / (2 * STEP)
+
+
+def _complex_step(recording, weights, place: int, index: tuple, symbols, outputs) -> float:
+    arrays = list(recording.sample.arrays)
+    arrays[place] = arrays[place].astype(complex)
+    arrays[place][index] += 1j * COMPLEX_STEP
+    inputs = list(recording.symbols)
+    inputs[place] = symbols[0]
+    (out,) = evaluate(Graph([*inputs, *recording.seeds], outputs), [*arrays, *weights])
+    return float(np.imag(out)) / COMPLEX_STEP
 
 
 def scalar(dtype: str, *values: float) -> list[np.ndarray]:

@@ -1,6 +1,8 @@
 """Reverse mode of every op: against differences, by type, and with zero cotangents."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
@@ -10,10 +12,12 @@ import pytest
 from lazyarr.autodiff.reverse import carries_derivative, pullback, varied
 from lazyarr.backends.driver import Program
 from lazyarr.errors import GradientError
-from lazyarr.graph.node import symbol
+from lazyarr.graph.evaluate import evaluate
+from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.op import NoGradient
-from lazyarr.graph.registry import OPS
+from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.traverse import Graph, toposort
+from lazyarr.namespace.derivatives import lowered
 from tests.autodiff.derivative import (
     STEP,
     Recording,
@@ -24,13 +28,15 @@ from tests.autodiff.derivative import (
 )
 from tests.strategies.compare import assert_same
 from tests.strategies.samples import samples_of
+from tests.strategies.values import draw
 
 TOGETHER = 12
+COMPILED = ["c", *filter(None, os.environ.get("LAZYARR_TEST_BACKENDS", "").split(","))]
 # Strict expected failures, by test and op; the table may only shrink.
 HOLES = {
     ("test_against_differences", "stop_gradient"): "it hides its operand from derivatives",
     ("test_second_order", "digamma"): "trigamma has no derivative yet",
-    ("test_forward_over_reverse", "digamma"): "trigamma has no derivative yet",
+    ("test_second_order_in_every_mode", "digamma"): "trigamma has no derivative yet",
 }
 
 
@@ -56,8 +62,8 @@ def test_against_differences(name: str) -> None:
         recording = Recording(sample)
         weights = recording.weights()
         got = recording.run(recording.reverse(), weights)
-        for g, want in zip(got, differences(recording, weights), strict=True):
-            close(g, want, sample)
+        for g, (want, exact) in zip(got, differences(recording, weights), strict=True):
+            close(g, want, sample, 1e-9 if exact else 1e-6)
 
 
 @every
@@ -88,8 +94,63 @@ def test_repeated_operand(name: str) -> None:
         if not all(np.isfinite(y).all() for y in recording.values()):
             continue
         got = recording.run(recording.reverse(), weights)
-        for g, want in zip(got, differences(recording, weights), strict=True):
-            close(g, want, sample)
+        for g, (want, exact) in zip(got, differences(recording, weights), strict=True):
+            close(g, want, sample, 1e-9 if exact else 1e-6)
+
+
+@every
+def test_single_precision(name: str) -> None:
+    """The gradient in float32 is that in float64, as far as its digits go."""
+    for sample in smooth(name):
+        single = replace(sample, arrays=tuple(narrowed(a, "float32") for a in sample.arrays))
+        double = replace(sample, arrays=tuple(narrowed(a, "float64") for a in single.arrays))
+        low, high = Recording(single), Recording(double)
+        weights = low.weights()
+        got = low.run(low.reverse(), weights)
+        want = high.run(high.reverse(), [w.astype(np.result_type(w, "f8")) for w in weights])
+        for g, w, x in zip(got, want, low.wrt, strict=True):
+            assert g.dtype == x.dtype
+            close(g, w, sample, 1e-3)
+
+
+def narrowed(a: np.ndarray, dtype: str) -> np.ndarray:
+    """A real floating array in another precision."""
+    return a.astype(dtype) if a.dtype.kind == "f" else a
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in differentiable() if OPS[n].kind in ("elementwise", "reduction")]
+)
+def test_named_dims(name: str) -> None:
+    """The same op on named operands: aligned by name, the gradient is that by position."""
+    for sample in smooth(name):
+        if any(a.ndim > 1 for a in sample.arrays) and OPS[name].kind == "elementwise":
+            continue
+        recording = Recording(sample)
+        rank = len(sample.arrays) if OPS[name].kind == "elementwise" else sample.arrays[0].ndim
+        dims = "abc"[:rank]
+        outer = [v for v in recording.symbols]
+        if OPS[name].kind == "elementwise":
+            named = [op.with_dims(v, (d,)) for v, d in zip(outer, dims, strict=True)]
+            outer = [
+                op.expand_dims(v, axis=tuple(k for k in range(rank) if k != i))
+                for i, v in enumerate(outer)
+            ]
+        else:
+            named = [op.with_dims(v, tuple(dims)) for v in outer]
+        y, plain = sample.apply(*named), sample.apply(*outer)
+        assert y.type.named and y.shape == plain.shape
+        seed = symbol(plain.type)
+        (low,), _ = lowered([y])
+        found = [pullback([out], recording.wrt, [seed]) for out in (low, plain)]
+        weights = [draw(tuple(plain.shape), plain.dtype, 0.2)]
+        graph = Graph(
+            [*recording.symbols, seed], [g for row in found for g in row if g is not None]
+        )
+        values = evaluate(graph, [*sample.arrays, *weights])
+        half = len(values) // 2
+        for a, b in zip(values[:half], values[half:], strict=True):
+            assert_same(a, b, sample)
 
 
 @every
@@ -131,6 +192,15 @@ def test_unknown_sizes(name: str) -> None:
             assert_same(g, w, recording.sample)
 
 
+def derivatives_of(recording: Recording) -> list[Variable]:
+    """The gradient, the tangents of the outputs, and the second derivative along a direction."""
+    found = [*recording.reverse(), *recording.forward()]
+    with suppress(GradientError):  # no second derivative; HOLES says why
+        curvature = recording.curvatures()["forward over reverse"]
+        found += [] if curvature is None else [curvature]
+    return found
+
+
 @cache
 def on(backend: str, names: tuple[str, ...]) -> dict[str, list | Exception]:
     """Rows (sample, gradients, expected) by op, compiled together, or alone when that fails."""
@@ -138,11 +208,12 @@ def on(backend: str, names: tuple[str, ...]) -> dict[str, list | Exception]:
     try:
         recordings = [Recording(s) for name in names for s in smooth(name)]
         for r in recordings:
-            weights, gradient = r.weights(), r.reverse()
-            given += [*r.symbols, *r.seeds]
-            arrays += [*r.sample.arrays, *weights]
-            want.append(r.run(gradient, weights))
-            outputs += gradient
+            weights, directions = r.weights(), r.directions()
+            found = derivatives_of(r)
+            given += [*r.symbols, *r.seeds, *r.tangents]
+            arrays += [*r.sample.arrays, *weights, *directions]
+            want.append(r.run(found, weights or [], directions))
+            outputs += found
         values = iter(Program(Graph(given, outputs), backend)(arrays))
     except Exception as error:
         if len(names) == 1:
@@ -153,10 +224,14 @@ def on(backend: str, names: tuple[str, ...]) -> dict[str, list | Exception]:
     return {name: [row for row in rows if row[0].op == name] for name in names}
 
 
-@pytest.mark.parametrize("backend", [pytest.param("c", marks=pytest.mark.backends)])
+@pytest.mark.backends
+@pytest.mark.parametrize("backend", COMPILED)
 @every
 def test_compiled(backend: str, name: str) -> None:
-    """The gradient of an op, compiled."""
+    """The derivatives of an op, compiled: on C, and on what LAZYARR_TEST_BACKENDS names.
+
+    LAZYARR_TEST_BACKENDS=numba,jax,torch pytest tests/autodiff/test_reverse.py -k compiled
+    """
     names = differentiable()
     start = names.index(name) // TOGETHER * TOGETHER
     rows = on(backend, tuple(names[start : start + TOGETHER]))[name]
