@@ -19,7 +19,7 @@ from lazyarr.graph.shapes import Size, broadcast
 from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.conversion import asarray  # noqa: F401 - found here too
-from lazyarr.namespace.xtensor import XTensor, elementwise, wrap_named
+from lazyarr.namespace.xtensor import XTensor, elementwise, of_one, wrap_named
 from lazyarr.namespace.xtensor_data import is_labelled
 
 ELEMENTWISE = (
@@ -174,6 +174,8 @@ def _elementwise(record) -> Callable:
             if found is not None:
                 return Array(Variable(found, (bare, v)))
             return Array(record(v))
+        if x.__class__ is XTensor:
+            return of_one(record, x)
         return wrap(record(_unwrapped(x)), (x,))
 
     def binary(x1, x2, /):

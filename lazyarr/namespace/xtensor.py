@@ -324,6 +324,15 @@ def _other_side(value: object) -> object:
     return operand(value) if isinstance(value, known) or is_labelled(value) else None
 
 
+def of_one(record: object, x: XTensor) -> XTensor:
+    """Return an elementwise op of one array, recorded by the shortest way."""
+    v, bare = x._v, record.bare  # type: ignore[attr-defined]
+    found = record.memo.get((bare, (v.type,)))  # type: ignore[attr-defined]
+    node = record(v) if found is None else Variable(found, (bare, v))  # type: ignore[operator]
+    attrs = x._attrs if x._attrs is None or options.keep_attrs else None
+    return XTensor._of(node, x._coords, x._name, attrs)
+
+
 def _unary(name: str):
     record = OPS[name]
     return lambda self: XTensor._of(record(self._v), self._coords, self._name, self._attrs)

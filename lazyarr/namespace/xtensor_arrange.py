@@ -13,7 +13,7 @@ from lazyarr.graph.shapes import Size
 from lazyarr.namespace.xtensor_data import cast, either
 from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.xtensor import moving
-from lazyarr.xtensor.coords import Coord, Coords, make_coords
+from lazyarr.xtensor.coords import Coord, Coords, make_coords, shared
 from lazyarr.xtensor.joining import merge, take_filled
 from lazyarr.xtensor.kinds import joined_sizes
 from lazyarr.xtensor.stacking import stack_coords, unstack_coords, used_levels
@@ -228,7 +228,7 @@ class Arranging(Handle):
     def assign_coords(self, coords=None, **kw) -> "Handle":
         """Return the array with coordinates added or replaced."""
         new = make_coords(either(coords, kw, "assign_coords"), self.dims, self.sizes)
-        return self._like(self._v, self._coords.assign(new))
+        return self._like(self._v, shared(self._coords.assign(new)))
 
     def drop_vars(self, names: object, *, errors: str = "raise") -> "Handle":
         """Return the array without some coordinates."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lazyarr.config import options
+from lazyarr.config import get_options, options
 from lazyarr.errors import ArgumentError, CoordError, DimError
-from lazyarr.graph.node import data
+from lazyarr.graph.node import Variable, data
 from lazyarr.graph.ops._declare import axes_of
 from lazyarr.graph.registry import op
 from lazyarr.namespace.xtensor_data import cast
@@ -14,6 +14,10 @@ from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.xtensor import moving, reducing, slopes
 from lazyarr.xtensor.coords import Coord
 from lazyarr.xtensor.naming import unnamed
+
+
+_known: dict[tuple, tuple] = {}  # reductions of one node, by type and arguments
+_MOST = 4096
 
 
 class Reducing(Handle):
@@ -33,18 +37,32 @@ class Reducing(Handle):
     def _reduced(
         self, name: str, dim: object, skipna: object, keep_attrs: object, **kw
     ) -> "Handle":
-        skip = self._skips(skipna)
+        now = get_options()
+        skip = now.skipna is not False if skipna is None else bool(skipna)
+        keep = now.keep_attrs if keep_attrs is None else keep_attrs
+        v = self._v
+        named = dim if dim.__class__ is str else (dim.__class__, repr(dim))
+        key = (name, v.type, named, skip, skipna, *kw.items())
+        found = _known.get(key)
+        if found is not None:
+            node = Variable(found[1], (found[0], v))
+        else:
+            node = self._reduction(name, dim, skip, skipna, kw)
+            if node.expr is not None and node.expr[1:] == (v,):
+                if len(_known) > _MOST:
+                    _known.clear()
+                _known[key] = (node.expr[0], node.type)
+        coords = self._coords.within(node.type.dims)
+        return self._of(node, coords, self._name, self._attrs if keep else None)
+
+    def _reduction(self, name: str, dim: object, skip: bool, skipna: object, kw: dict) -> Variable:
         axes = self._axes(dim)
         if axes or dim is None or dim is ... or name not in reducing.UNCHANGED:
             x = self._v
             if skipna and kw.get("min_count") is not None and self.dtype.kind in "biu":
                 x = cast(x, np.dtype(np.float64))  # as xarray: NaN must fit
-            node = reducing.reduce(name, x, axes, skip, **kw)
-        else:  # an empty list of dims
-            node = self._v
-        keep = options.keep_attrs if keep_attrs is None else keep_attrs
-        coords = self._coords.within(node.type.dims)
-        return self._of(node, coords, self._name, self._attrs if keep else None)
+            return reducing.reduce(name, x, axes, skip, **kw)
+        return self._v  # an empty list of dims
 
     def _skips(self, skipna: object) -> bool:
         return options.skipna is not False if skipna is None else bool(skipna)

@@ -221,6 +221,22 @@ def merge(many: Sequence[Coords], join: str = "exact") -> Coords:
     first, *rest = [c for c in many if c._items] or [EMPTY]
     if all(c is first for c in rest):
         return first
+    if len(rest) == 1:
+        key = (id(first), id(rest[0]), join)
+        found = _merged.get(key)
+        if found is None:
+            if len(_merged) > _MOST:
+                _merged.clear()
+            found = _merged[key] = (_merge(first, rest, join), first, rest[0])
+        return found[0]
+    return _merge(first, rest, join)
+
+
+_merged: dict[tuple, tuple] = {}  # holds the merged ones, so that their ids stay theirs
+_MOST = 1024
+
+
+def _merge(first: Coords, rest: Sequence[Coords], join: str) -> Coords:
     out = dict(first._items)
     dropped: set[str] = set()
     for coords in rest:

@@ -1,4 +1,4 @@
-"""What holds for all named arrays: order of dims and names do not matter, and names cost nothing."""
+"""What holds for all named arrays: neither order nor names of dims matter, and names cost nothing."""
 
 from collections.abc import Callable
 from typing import Any
