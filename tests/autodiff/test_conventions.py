@@ -14,6 +14,7 @@ from lazyarr.autodiff.forward import pushforward
 from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends.driver import Program
 from lazyarr.errors import GradientError
+from lazyarr.graph.evaluate import evaluate
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.ops.control import picks
 from lazyarr.graph.registry import op
@@ -224,6 +225,24 @@ def test_row(backend: str, name: str) -> None:
 def test_second_order_of_row(backend: str, name: str) -> None:
     (got,) = all_rows(backend)["second", name]
     np.testing.assert_allclose(got, SECOND[name], rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_forward_mode_of_row(name: str) -> None:
+    """Forward mode by every element by itself gives what reverse mode gives."""
+    function, operands, expected = ROWS[name]
+    symbols, _, arrays = derivatives(function, *operands)
+    tangents = [symbol(v.type) for v in symbols]
+    (pushed,) = pushforward([op.sum(function(*symbols))], symbols, tangents)
+    pushed = op.full((), 0.0) if pushed is None else pushed
+    for k, want in enumerate(expected):
+        for index in np.ndindex(arrays[k].shape):
+            units = [np.zeros(a.shape) for a in arrays]
+            units[k][index] = 1.0
+            (got,) = evaluate(Graph([*symbols, *tangents], [pushed]), [*arrays, *units])
+            np.testing.assert_allclose(
+                got, np.asarray(want)[index], rtol=1e-7, atol=1e-12, err_msg=f"{k}, {index}"
+            )
 
 
 def test_vectors_of_equal_values_are_nan_or_right() -> None:
