@@ -1,8 +1,8 @@
 """The driver: from a graph to something that runs, on any backend.
 
 A `Program` is one graph for one backend. It is lowered, specialised to the pattern of its sizes,
-rewritten, cut where the backend has no way to run a node, and compiled; then called. Checks that fail
-rerun the interpreter, which raises the same error everywhere.
+rewritten, cut where the backend has no way to run a node, and compiled; then called. Checks that
+fail rerun the interpreter, which raises the same error everywhere.
 """
 
 import threading
@@ -18,11 +18,11 @@ from lazyarr.backends.constants import hoist
 from lazyarr.backends.interpret import InterpretBackend
 from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
-from lazyarr.graph import shapes
+from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
 from lazyarr.graph.node import UNSET, Variable, symbol
 from lazyarr.graph.traverse import Graph, substitute
-from lazyarr.graph.types import TensorType, TupleType
+from lazyarr.graph.types import TensorType
 from lazyarr.passes import pipeline
 from lazyarr.xtensor.lower import lower_named, size_checks
 
@@ -69,8 +69,9 @@ class Variant:
 
     def __post_init__(self) -> None:
         """Let a program of one step keep its constants, where it can."""
-        one = len(self.steps) == 1 and self.steps[0].run is not None
-        self.direct = self.steps[0].run if one else None
+        only = self.steps[0] if len(self.steps) == 1 else None
+        whole = only is not None and only.graph is self.graph
+        self.direct = only.run if whole and only is not None else None
         self.passed: list = list(self.constants)
         bind = getattr(self.direct, "bind", None)
         if bind is not None:
@@ -172,8 +173,8 @@ class Program:
         What it cannot take as it is, and every failing check, goes to `slow`.
         """
         variant = self.variants[(), ()]
-        make = getattr(variant.steps[0].run, "launcher", None) if variant.steps else None
-        if make is None or len(variant.steps) != 1 or self.tests or self.named_sizes:
+        make = getattr(variant.direct, "launcher", None)
+        if make is None or self.tests or self.named_sizes:
             return None
         equal, nonzero = variant.sizes.remaining()
         return make(
@@ -276,14 +277,14 @@ def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
     for v in order:  # one of several outputs is taken where they are made
         picked = v.inputs[0] if v.op is not None and v.op.name == "pick" else None
         native[v] = backend.supports(v) and native.get(picked, True)
-    if all(native.values()):
+    if all(native.values()) and not _complex_aside(graph, order):
         n_in = len(graph.inputs)
         places = list(range(n_in, n_in + len(graph.outputs)))
         return [Step(graph, list(range(n_in)), places)], n_in + len(places), places
     level = _levels(order, native)
     slot = {v: i for i, v in enumerate(graph.inputs)}
     steps = []
-    for k in range(max(level.values()) + 1):
+    for k in range(max(level.values(), default=-1) + 1):
         part = [v for v in order if native[v] and level[v] == k]
         if part:
             steps.append(_segment(part, order, graph, slot))
@@ -298,6 +299,12 @@ def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
                 slot[v] = len(slot)
                 steps.append(step)
     return steps, len(slot), [slot[v] for v in graph.outputs]
+
+
+def _complex_aside(graph: Graph, order: Sequence[Variable]) -> bool:
+    """Tell whether a complex input is read by no node: not every backend could take it."""
+    odd = {v for v in graph.inputs if getattr(v.type, "dtype", None) in dtypes.COMPLEX}
+    return bool(odd) and bool(odd.difference(*(v.inputs for v in order)))
 
 
 def _levels(order: Sequence[Variable], native: dict) -> dict[Variable, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 from jax.scipy import special
 
+from lazyarr.backends.array.complex_words import complex_words, expm1_by_parts
 from lazyarr.backends.array.table import Table
 from lazyarr.backends.array.words import generic_words
 
@@ -115,6 +116,31 @@ def _atan(x):
     return lax.complex(real, out.imag)
 
 
+def _signed(function, re=True, im=True):
+    """A function whose parts have the signs of the operand's, also of -0."""
+
+    def run(z):
+        out = function(z)
+        real = jnp.copysign(out.real, z.real) if re else out.real
+        return lax.complex(real, jnp.copysign(out.imag, z.imag) if im else out.imag)
+
+    return run
+
+
+_COMPLEX = {
+    "reciprocal": lambda z: 1 / z,
+    "asinh": _signed(jnp.asinh),
+    "acosh": _signed(jnp.acosh, re=False),
+    "atanh": _signed(jnp.atanh),
+    "sqrt": _sqrt,
+    "exp": _exp,
+    "asin": _asin,
+    "acos": _acos,
+    "atan": _atan,
+    "expm1": expm1_by_parts(jnp, lax.complex),
+}
+
+
 # -- special functions ----------------------------------------------------------------------------
 
 
@@ -205,11 +231,7 @@ def make_table() -> Table:
         "pow_int": _pow_int,
         "pow_uint": _pow_uint,
         "abs_complex": _abs,
-        "sqrt_complex": _sqrt,
-        "exp_complex": _exp,
-        "asin_complex": _asin,
-        "acos_complex": _acos,
-        "atan_complex": _atan,
+        **complex_words(jnp, lax.complex, jnp.copysign, _COMPLEX),
         "erf": special.erf,
         "erfc": special.erfc,
         "lgamma": special.gammaln,

@@ -7,6 +7,7 @@ its bits as int64 where that is exact. Elements of all three move as signed inte
 import numpy as np
 import torch
 
+from lazyarr.backends.array.complex_words import complex_words, expm1_by_parts
 from lazyarr.backends.array.table import Table, Unsupported, raising_check
 from lazyarr.backends.array.words import eager_absorb, generic_words, python_scan, region_key
 
@@ -161,6 +162,10 @@ ELEMENTWISE = (
 ).split()
 
 
+# Torch's real() and imag() of complex arrays are views, which the formulas only read.
+_COMPLEX = {"sign": torch.sgn, "expm1": expm1_by_parts(torch, torch.complex)}
+
+
 def make_table() -> Table:
     """Return Torch's table."""
     words = {
@@ -172,7 +177,8 @@ def make_table() -> Table:
         "not_equal": torch.ne,
         "bitwise_invert": torch.bitwise_not,
         "sign_float": _sign_float,
-        "sign_complex": torch.sgn,
+        **complex_words(torch, torch.complex, torch.copysign, _COMPLEX),
+        "round_complex": lambda z: torch.complex(torch.round(z.real), torch.round(z.imag)),
         "add_complex": _by_parts(torch.add),
         "subtract_complex": _by_parts(torch.sub),
         "conj": torch.conj_physical,

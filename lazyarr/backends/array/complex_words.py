@@ -1,0 +1,130 @@
+"""Complex functions with the standard's special values, over the functions of any namespace.
+
+A namespace's own function is right for finite numbers; beside infinity, NaN and signed zeros
+libraries differ. Each rule below is a function of the parts x, y of z that yields `(condition, real
+part, imaginary part)`: where the condition holds, the result has these parts. Rules of the circular
+functions are those of the hyperbolic ones turned by i.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+HALF = math.pi / 2
+NAN, INF = math.nan, math.inf
+
+
+def complex_words(
+    xp: Any, make: Callable, copysign: Callable, native: dict[str, Callable]
+) -> dict[str, Callable]:
+    """Return `name_complex` for each function of the table.
+
+    `make(re, im)` builds a complex array; `native` holds what to use instead of the namespace's
+    own function.
+    """
+    found = {}
+    for name, rules in _rules(xp, copysign).items():
+        found[f"{name}_complex"] = _patched(xp, make, native.get(name) or getattr(xp, name), rules)
+    return found
+
+
+def _patched(xp: Any, make: Callable, function: Callable, rules: Callable) -> Callable:
+    def run(z):
+        out = function(z)
+        re, im = xp.real(out), xp.imag(out)
+        for where, a, b in rules(xp.real(z), xp.imag(z)):
+            re, im = xp.where(where, a, re), xp.where(where, b, im)
+        return make(re, im)
+
+    return run
+
+
+def expm1_by_parts(xp: Any, make: Callable) -> Callable:
+    """Return exp(z) - 1 as expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y)."""
+
+    def run(z):
+        x, y = xp.real(z), xp.imag(z)
+        half = xp.sin(y / 2)
+        re = xp.expm1(x) * xp.cos(y) - 2 * half * half + 0.0
+        return make(re, xp.where(y == 0, y, xp.exp(x) * xp.sin(y)))
+
+    return run
+
+
+def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
+    wild = lambda v: ~xp.isfinite(v)  # noqa: E731 - infinite or NaN
+
+    def exp(x, y) -> Iterator[tuple]:
+        yield (x == INF) & wild(y), INF, NAN
+        yield (x == -INF) & wild(y), 0.0, 0.0
+
+    def expm1(x, y) -> Iterator[tuple]:
+        yield (x == INF) & wild(y), INF, NAN
+        yield (x == -INF) & wild(y), -1.0, 0.0
+
+    def log(x, y) -> Iterator[tuple]:
+        yield (xp.isinf(x) & xp.isnan(y)) | (xp.isnan(x) & xp.isinf(y)), INF, NAN
+
+    def sqrt(x, y) -> Iterator[tuple]:
+        yield (x == INF) & xp.isnan(y), INF, NAN
+        yield (x == -INF) & xp.isnan(y), NAN, INF
+
+    def cosh(x, y) -> Iterator[tuple]:
+        yield (x == 0) & wild(y), NAN, 0.0
+        yield xp.isinf(x) & wild(y), INF, NAN
+
+    def sinh(x, y) -> Iterator[tuple]:
+        yield (x == 0) & wild(y), x, NAN
+        yield xp.isinf(x) & wild(y), INF, NAN
+
+    def tanh(x, y) -> Iterator[tuple]:
+        yield (x == 0) & wild(y), x, NAN
+        yield xp.isinf(x) & xp.isfinite(y), xp.sign(x), copysign(y * 0, y)
+
+    def asinh(x, y) -> Iterator[tuple]:
+        yield xp.isnan(x) & (y == 0), NAN, y
+
+    def acosh(x, y) -> Iterator[tuple]:
+        yield (x == 0) & xp.isnan(y), NAN, HALF
+
+    def atanh(x, y) -> Iterator[tuple]:
+        yield xp.isnan(y) | (xp.isnan(x) & xp.isfinite(y)), NAN, NAN
+        yield xp.isnan(y) & (x == 0), x, NAN
+        yield xp.isnan(y) & xp.isinf(x), 1 / x, NAN
+
+    def acos(x, y) -> Iterator[tuple]:
+        yield (x == 0) & xp.isnan(y), HALF, NAN
+        yield (y == 0) & (xp.abs(x) <= 1), xp.acos(x), -y
+
+    def reciprocal(x, y) -> Iterator[tuple]:
+        yield (x == 0) & (y == 0), NAN, NAN
+
+    def sign(x, y) -> Iterator[tuple]:
+        across, along = xp.isinf(x), xp.isinf(y)
+        yield (x == 0) & (y == 0), 0.0, 0.0
+        yield across & ~along, xp.sign(x), 0.0
+        yield along & ~across, 0.0, xp.sign(y)
+        yield across & along, NAN, NAN
+
+    def turned(rules):
+        """f(z) = -i h(iz), as for tan and tanh: iz has the parts (-y, x)."""
+
+        def run(x, y) -> Iterator[tuple]:
+            for where, a, b in rules(-y, x):
+                yield where, b, -a
+
+        return run
+
+    def sin(x, y) -> Iterator[tuple]:
+        yield (y == 0) & wild(x), NAN, y
+        yield xp.isinf(y) & wild(x), NAN, INF
+
+    def cos(x, y) -> Iterator[tuple]:
+        yield from cosh(-y, x)
+
+    return {
+        "exp": exp, "expm1": expm1, "log": log, "log1p": log, "log2": log, "log10": log,
+        "sqrt": sqrt, "cosh": cosh, "sinh": sinh, "tanh": tanh, "asinh": asinh, "acosh": acosh,
+        "atanh": atanh, "acos": acos, "reciprocal": reciprocal, "sign": sign, "cos": cos,
+        "sin": sin, "tan": turned(tanh), "asin": turned(asinh), "atan": turned(atanh),
+    }  # fmt: skip
