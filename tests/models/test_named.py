@@ -170,3 +170,19 @@ def test_concrete_arrays_give_the_same_value(name: str) -> None:
     with xp.set_options(skipna=False, backend="interpret"):
         value = float(PROGRAMS[name](params, data))
     assert math.isclose(value, stored["value"], rel_tol=1e-10)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_mapped_over_chains(name: str) -> None:
+    stored = json.loads((DATA / f"{name}.json").read_text())
+    data = {k: leaf(v) if isinstance(v, dict) else v for k, v in stored["data"].items()}
+    one = {k: leaf(v) for k, v in stored["params"].items()}
+    chains = {k: xp.stack([v, v * 1.01, v * 0.99], axis="chain") for k, v in one.items()}
+    with xp.set_options(skipna=False, backend="interpret"):
+        many = xp.vectorize(lambda p: PROGRAMS[name](p, data), dim="chain")(chains)
+        each = [
+            float(PROGRAMS[name]({k: v.isel(chain=i) for k, v in chains.items()}, data))
+            for i in range(3)
+        ]
+        assert many.dims == ("chain",)
+        np.testing.assert_allclose(many.values, each, rtol=1e-12)
