@@ -44,9 +44,18 @@ def together(names: tuple[str, ...], backend: str) -> dict[str, list | Exception
     return {name: [row for row in rows if row[0].op == name] for name in names}
 
 
+# Strict expected failures; the table may only shrink.
+HOLES = {
+    ("c", "matrix_norm"): "a compiled step after a fallback cannot tell sizes from min(n, m)",
+}
+
+
 @pytest.mark.parametrize("name", sampled_ops())
 @pytest.mark.parametrize("backend", WAYS)
-def test_unknown_sizes(backend: str, name: str) -> None:
+def test_unknown_sizes(request: pytest.FixtureRequest, backend: str, name: str) -> None:
+    if (backend, name) in HOLES:
+        reason = HOLES[backend, name]
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True, raises=ValueError))
     names = sampled_ops()
     start = names.index(name) // TOGETHER * TOGETHER
     rows = together(tuple(names[start : start + TOGETHER]), backend)[name]

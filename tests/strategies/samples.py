@@ -266,7 +266,7 @@ def guessed(op: Op) -> Iterator[Sample]:
 
 
 # Ops whose meaning is a function of the user's: they have tests of their own.
-UNSAMPLED = {"foreign": "tests/foreign", "with_rule": "tests of rules for derivatives"}
+UNSAMPLED = {"foreign", "with_rule", "composed", "composed_with_rule"}
 
 
 def sampled_ops() -> list[str]:
