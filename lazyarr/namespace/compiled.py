@@ -16,7 +16,7 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.traverse import Graph, substitute
 from lazyarr.namespace.array import Array, unwrap
-from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c
+from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c, with_rules
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.state import Cell, Shared, cells_below
 from lazyarr.namespace.tree import flatten, unflatten
@@ -165,21 +165,24 @@ class Function:
         """Return the operations that run by their NumPy reference on this backend."""
         return self.program.fallbacks()
 
-    def as_jax(self) -> Callable:
+    def as_jax(self, *, rules: bool = True) -> Callable:
         """Return a JAX function of the same inputs, for the user's own jit, grad and vmap.
 
-        Arrays are as wide as JAX's mode allows. Checks are dropped: an index is clamped.
+        Derivatives are lazyarr's, in reverse mode of any order; with `rules=False` JAX
+        differentiates the program itself, in both modes, by its own conventions at kinks. Arrays
+        are as wide as JAX's mode allows. Checks are dropped: an index is clamped.
         """
-        return self._as_namespace("jax")
+        return self._as_namespace("jax", rules)
 
     def as_torch(self) -> Callable:
         """Return a Torch function of the same inputs, through which Torch differentiates."""
         return self._as_namespace("torch")
 
-    def _as_namespace(self, name: str) -> Callable:
+    def _as_namespace(self, name: str, rules: bool = False) -> Callable:
         if self.targets:
             raise GraphError(f"a function with updates is no {name} function: it has state.")
-        run = as_namespace(self.program, name)
+        graph = self.program.graph
+        run = with_rules(graph) if rules else as_namespace(graph, name)
 
         def call(*args: object, **kwargs: object):
             if kwargs or len(args) != len(self.names):

@@ -13,27 +13,31 @@ from typing import Any
 
 import numpy as np
 
+from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends import sizes as size_rules
 from lazyarr.backends.c import compiler
 from lazyarr.backends.c.backend import CExecutable, interface_of
 from lazyarr.backends.c.print import to_c
 from lazyarr.backends.driver import Program
 from lazyarr.errors import ArgumentError, GraphError
+from lazyarr.graph.node import symbol
+from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Atom, Size
+from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
 from lazyarr.namespace.foreign_c import c_type
 
 # -- JAX and Torch ---------------------------------------------------------------------------------
 
 
-def as_namespace(program: Program, name: str) -> Callable[[Sequence], list]:
-    """Return a function from arrays of a namespace to the outputs of a program.
+def as_namespace(graph: Graph, name: str) -> Callable[[Sequence], list]:
+    """Return a function from arrays of a namespace to the outputs of a positional graph.
 
     It can be traced, differentiated and batched there; sizes are those of the arrays it is given.
     """
-    again = Program(program.graph, name)
+    again = Program(graph, name)
     convert = _converter(name)
-    dtypes = [v.type.dtype for v in program.graph.inputs]
+    dtypes = [v.type.dtype for v in graph.inputs]
 
     def call(values: Sequence) -> list:
         with warnings.catch_warnings():
@@ -51,6 +55,48 @@ def as_namespace(program: Program, name: str) -> Callable[[Sequence], list]:
                 held = ", ".join(again.fallbacks())
                 raise GraphError(f"{name} has no way to run {held}; so it is no {name} function.")
             return variant.direct.within(arrays, convert)  # type: ignore[attr-defined]
+
+    return call
+
+
+def with_rules(graph: Graph) -> Callable[[Sequence], list]:
+    """Return a graph as a JAX function with lazyarr's derivatives, in reverse mode of any order."""
+    jax = importlib.import_module("jax")
+    run, convert = as_namespace(graph, "jax"), _converter("jax")
+    inputs, outputs = graph.inputs, graph.outputs
+    floats = [i for i, v in enumerate(inputs) if v.type.dtype.kind in "fc"]
+    seeded = [i for i, v in enumerate(outputs) if v.type.dtype.kind in "fc"]
+    made: list[Callable] = []  # the pullback, when first needed
+
+    def pulled() -> Callable:
+        if not made:
+            seeds = [symbol(outputs[i].type) for i in seeded]
+            wrt = [inputs[i] for i in floats]
+            found = pullback([outputs[i] for i in seeded], wrt, seeds)
+            whole = [
+                op.zeros(x.shape, dtype=x.dtype) if g is None else g
+                for x, g in zip(wrt, found, strict=True)
+            ]
+            made.append(with_rules(Graph([*inputs, *seeds], whole)))
+        return made[0]
+
+    @jax.custom_vjp
+    def f(*values):
+        return tuple(run(values))
+
+    def backward(values, cotangents):
+        rest = iter(pulled()([*values, *(cotangents[i] for i in seeded)]))
+        return tuple(
+            next(rest) if i in floats else np.zeros(np.shape(x), jax.dtypes.float0)
+            for i, x in enumerate(values)
+        )
+
+    f.defvjp(lambda *values: (f(*values), values), backward)
+
+    def call(values: Sequence) -> list:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Explicitly requested dtype")  # in 32-bit mode
+            return list(f(*(convert(x, v.type.dtype) for x, v in zip(values, inputs, strict=True))))
 
     return call
 

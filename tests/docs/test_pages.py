@@ -11,7 +11,10 @@ PAGES = [p for p in sorted(DOCS.rglob("*.md")) if ">>>" in p.read_text(encoding=
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
 def test_page(page):
-    pytest.importorskip("xarray")
+    text = page.read_text(encoding="utf-8")
+    for package in ("xarray", "jax", "torch"):
+        if package == "xarray" or f"import {package}" in text:
+            pytest.importorskip(package)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert result.attempted > 0

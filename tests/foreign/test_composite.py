@@ -63,7 +63,7 @@ def test_errors():
         xp.grad(xp.composite(lambda x: x, vjp=lambda g, y, x: (g, g))(x), x)
 
 
-# -- types that are no tensors ----------------------------------------------------------------------
+# -- types that are no tensors ---------------------------------------------------------------------
 
 
 class ListType(Type):

@@ -37,11 +37,14 @@ def slope(x, k):
     )
 
 
+@pytest.mark.parametrize("rules", [True, False])
 @pytest.mark.parametrize("wide", [True, False])
-def test_as_jax(wide):
+def test_as_jax(wide, rules):
     jax = pytest.importorskip("jax")
     x, k, value = example()
-    f = xp.function([x, k], {"value": value, "twice": x * 2}, backend="interpret").as_jax()
+    f = xp.function([x, k], {"value": value, "twice": x * 2}, backend="interpret").as_jax(
+        rules=rules
+    )
     tol = 1e-12 if wide else 1e-5
     with jax.enable_x64(wide):
         dtype = "float64" if wide else "float32"
@@ -53,8 +56,19 @@ def test_as_jax(wide):
         np.testing.assert_allclose(g, slope(POINT, 1.5), rtol=10 * tol)
         rows = jax.vmap(lambda x: f(x, 1.5)["value"])(jax.numpy.stack([point, point + 1]))
         np.testing.assert_allclose(rows, [exact(POINT, 1.5), exact(POINT + 1, 1.5)], rtol=tol)
-        h = jax.hessian(lambda x: f(x, 1.5)["value"])(point)
-        assert h.shape == (5, 5)
+        twice = jax.jacrev if rules else jax.jacfwd
+        h = twice(jax.grad(lambda x: f(x, 1.5)["value"]))(point)
+        s = 1 / (1 + np.exp(-1.5 * POINT))
+        np.testing.assert_allclose(h, np.diag(1.5**2 * s * (1 - s)), rtol=100 * tol, atol=tol)
+
+
+def test_as_jax_keeps_the_conventions_of_derivatives():
+    jax = pytest.importorskip("jax")
+    x, k = xp.symbol("x", shape=(3,)), xp.symbol("k", shape=(3,), dtype="int32")
+    y = xp.sum(xp.log1p(xp.exp(x)) + xp.abs(x) * k + xp.where(x > 0, xp.sqrt(x), 0.0))
+    f = xp.function([x, k], y, backend="c").as_jax()
+    g = jax.grad(f)(np.zeros(3, "float32"), np.ones(3, "int32"))
+    np.testing.assert_array_equal(g, 0.5)
 
 
 def test_as_jax_of_a_wrapped_function():
