@@ -158,7 +158,7 @@ def _pow_prepare(x1, x2, /):
 
 
 def _pow_vjp(g, y, x, p):
-    if p.__class__ is int or (p.__class__ is float and p == int(p) and abs(p) < 2**31):
+    if p.__class__ is int or (p.__class__ is float and p.is_integer() and abs(p) < 2**31):
         power = int(p)
         if power in (0, 1, 2):
             return (None if power == 0 else g if power == 1 else op.absorb(g, op.multiply(x, 2)),
@@ -168,7 +168,10 @@ def _pow_vjp(g, y, x, p):
     dx = dx if zero is None else op.where(zero, 0, dx)
     dp = None
     if p.__class__ is Variable:
-        base_zero = op.logical_and(op.equal(x, 0), op.greater(p, 0))
+        rising = op.greater(op.real(p) if p.type.dtype.kind == "c" else p, 0)
+        base_zero = op.logical_and(op.equal(x, 0), rising)
+        if y.type.dtype.kind == "c":
+            x = op.astype(x, y.type.dtype)
         dp = op.absorb(g, op.where(base_zero, 0, op.multiply(y, _log(x))))
     return op.absorb(g, dx), dp
 
