@@ -10,6 +10,7 @@ import pytest
 import lazyarr as xp
 from lazyarr import XTensor, special
 from lazyarr.errors import ArgumentError, GradientError
+from lazyarr.graph.traverse import toposort
 from lazyarr.namespace.tree import flatten
 from tests.backend_params import BACKENDS
 
@@ -298,3 +299,47 @@ def test_what_is_stopped_is_not_differentiated() -> None:
     x = np.array([[1.0], [2.0]])
     (_, t), g = xp.jvp(f, (x,), (np.ones_like(x),)), xp.grad(f)(x)
     assert float(t) == pytest.approx(float(xp.sum(g)))
+
+
+# -- sizes and cost -------------------------------------------------------------------------------
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("backend", ["interpret", "c"])
+def test_a_size_that_turns_out_to_be_one(backend: str) -> None:
+    x = xp.symbol("x", shape=(None,))
+    spread = xp.sum(xp.broadcast_to(x, (3, 5)))
+    g = xp.function([x], xp.grad(spread, x), backend=backend)([2.0])
+    assert g.shape == (1,)
+    total = xp.function([x], xp.grad(xp.sum(x + xp.ones(3)), x), backend=backend)
+    np.testing.assert_array_equal(total([2.0]), [3])
+    np.testing.assert_array_equal(total([2.0, 1.0, 0.0]), [1, 1, 1])
+    np.testing.assert_array_equal(g, [15])
+
+
+def nodes(handle: Any) -> int:
+    return len(toposort([handle._v]))
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_a_derivative_grows_as_its_function(mode: str) -> None:
+    """Twice the operations, twice the nodes: every extra step costs the same."""
+
+    def chain(n: int) -> Callable:
+        def f(x: Any) -> Any:
+            y = x
+            for _ in range(n):
+                y = xp.sin(y) * x + y
+            return xp.sum(y)
+
+        return f
+
+    def size(n: int) -> int:
+        x = xp.symbol("x", shape=(3,))
+        if mode == "reverse":
+            return nodes(xp.grad(chain(n))(x))
+        return nodes(xp.jvp(chain(n), (x,), (x,))[1])
+
+    small, middle, large = (size(n) for n in (20, 40, 80))
+    assert large - middle == 2 * (middle - small)
+    assert (middle - small) / 20 <= 4 * 3  # a step has three operations
