@@ -5,6 +5,8 @@ softmax, hidden Markov models). Each function is within the ulp that `tests/back
 measures; `precise` programs call libm instead.
 """
 
+from collections.abc import Sequence
+
 from lazyarr.backends.c.mathfns import FUNCTIONS, NEEDS
 
 
@@ -80,5 +82,126 @@ _define(
 }}""",
 )
 
-VECTOR = {"exp": "vexp"}
+
+def _polynomial(coefficients: Sequence[str], x: str) -> str:
+    """Return a polynomial as C, the constant term first, by Estrin's scheme of pairs.
+
+    The constant is added last, so that what is added to it is small.
+    """
+    terms, power = list(coefficients[1:]), x
+    while len(terms) > 1:
+        pairs = zip(terms[1::2], terms[::2], strict=False)
+        odd = terms[-1:] if len(terms) % 2 else []
+        terms = [f"__builtin_fma({a}, {power}, {b})" for a, b in pairs] + odd
+        power = f"({power} * {power})"
+    return f"__builtin_fma({terms[0]}, {x}, {coefficients[0]})"
+
+
+# lgamma(z) = (z - 1) (z - 2) q(z - 1.75) on [1, 2.5]; interpolation at Chebyshev's points.
+GAMMA = """
+0x1.ccf151e09cde8p-2 -0x1.e965863079469p-4 0x1.6cb62517118fcp-5 -0x1.382e176f619f5p-6
+0x1.1f9587fa1eb1dp-7 -0x1.14f7c58de2671p-8 0x1.12aa72f6bf91dp-9 -0x1.160562c0a01a1p-10
+0x1.1daed609e7d16p-11 -0x1.28f25561c32fep-12 0x1.3776543d9d2b2p-13 -0x1.491a21f13e967p-14
+0x1.5dd9d31d90f48p-15 -0x1.759940c57cab0p-16 0x1.90f34771375dep-17 -0x1.b3649525282a8p-18
+0x1.d6ba7178cecadp-19 -0x1.da7f8ddb1afb2p-20 0x1.019ed5c944fcep-20 -0x1.9603c1167a065p-21
+0x1.bcd359ab28bccp-22 0x1.246de568fe6f2p-25 -0x1.501038e3f4b02p-26 -0x1.52d04301dad55p-23
+0x1.75c8e4b0bb849p-24
+""".split()
+
+# digamma(z) = (z - root) q(z - 1.5) on [1, 2]
+DIGAMMA = """
+0x1.e6f0cbb873617p-1 -0x1.b1cb63005ee97p-2 0x1.eca189b8e6da1p-3 -0x1.2feeeb98a7cd8p-3
+0x1.8512e5905d180p-4 -0x1.fb442029cdbf4p-5 0x1.4de9aa05d3418p-5 -0x1.b9f8b1367959dp-6
+0x1.256475e5ac975p-6 -0x1.86355f6f68797p-7 0x1.03c00801ba958p-7 -0x1.5a071c746535bp-8
+0x1.cd3e42d157015p-9 -0x1.33661f9073563p-9 0x1.980fc9c9f0be8p-10 -0x1.1002aaf6255f5p-10
+0x1.7b3b41b0b38cdp-11 -0x1.f99f529bd0771p-12 0x1.dc8ae08af0fc4p-13 -0x1.3db05b36d9a48p-13
+0x1.104c9d0897b58p-12 -0x1.6b107f71aa124p-13
+""".split()
+
+# Bernoulli numbers: B(2k) / (2k (2k - 1)) and B(2k) / 2k
+STIRLING = """
+0x1.5555555555555p-4 -0x1.6c16c16c16c17p-9 0x1.a01a01a01a01ap-11 -0x1.3813813813814p-11
+0x1.b951e2b18ff23p-11 -0x1.f6ab0d9993c7dp-10 0x1.a41a41a41a41ap-8 -0x1.e4286cb0f5398p-6
+""".split()
+BERNOULLI = """
+0x1.5555555555555p-4 -0x1.1111111111111p-7 0x1.0410410410410p-8 -0x1.1111111111111p-8
+0x1.f07c1f07c1f08p-8 -0x1.5995995995996p-6 0x1.5555555555555p-4 -0x1.c5e5e5e5e5e5ep-2
+""".split()
+
+# Steps of the recurrence lead into [1, 2.5], Stirling's series serves from 8.5 on, and the
+# reflection below 0: log(pi / |y sin(pi y)|) - lgamma(y) for y = -x.
+_define(
+    "vlgamma_float64",
+    f"""
+{INLINE} double vlgamma_float64(double x) {{
+  double y = __builtin_fabs(x), z = y < 8.5 ? y : 2.0, factor = 1.0;
+  #pragma GCC unroll 8
+  for (int k = 0; k < 6; k++) {{
+    double less = z - 1.0;
+    factor = z >= 2.5 ? factor * less : factor;
+    z = z >= 2.5 ? less : z;
+  }}
+  double below = z < 1.0 ? z : 1.0;
+  double u = z < 1.0 ? z : z - 1.0; /* exact, as z + 1 is not */
+  double t = u - 0.75, inverse = 1.0 / y, r = inverse * inverse;
+  double q = {_polynomial(GAMMA, "t")};
+  double series = {_polynomial(STIRLING, "r")};
+  double logarithm = log(y < 8.5 ? factor * below : y);
+  double near = u * (u - 1.0) * q + (y < 1.0 ? -logarithm : logarithm);
+  double far = (y - 0.5) * (logarithm - 1.0) + (0x1.acfe390c97d69p-2 + series * inverse);
+  double out = y < 8.5 ? near : far;
+  double turn = y - __builtin_rint(y);
+  double wave = __builtin_fabs(sin(3.14159265358979323846 * turn));
+  double other = log(3.14159265358979323846 / (y * wave)) - out;
+  other = y < 1e-18 ? out : other;
+  other = y - y == 0.0 ? other : y; /* -inf: inf */
+  return x < 0.0 ? other : out;
+}}""",
+    ("log", "sin"),
+)
+_define(
+    "vlgamma_float32",
+    f"""
+{INLINE} float vlgamma_float32(float x) {{ return (float)vlgamma_float64(x); }}""",
+    ("vlgamma_float64",),
+)
+
+# Steps of the recurrence, added up as one fraction, lead from [0, 10) into [1, 2].
+_define(
+    "vdigamma_float64",
+    f"""
+{INLINE} double vdigamma_float64(double x) {{
+  double y = x > 0.0 ? x : 1.0 - x, z = y < 10.0 ? y : 1.5, above = 0.0, under = 1.0;
+  #pragma GCC unroll 8
+  for (int k = 0; k < 8; k++) {{
+    double less = z - 1.0;
+    above = z >= 2.0 ? __builtin_fma(above, less, under) : above;
+    under = z >= 2.0 ? under * less : under;
+    z = z >= 2.0 ? less : z;
+  }}
+  double first = z < 1.0 ? -1.0 / z : above / under;
+  z = z < 1.0 ? z + 1.0 : z;
+  double t = z - 1.5, inverse = 1.0 / y, r = inverse * inverse;
+  double q = {_polynomial(DIGAMMA, "t")};
+  double near = ((z - 0x1.762d86356be3fp+0) - 0x1.b86a722197829p-54) * q + first;
+  double series = {_polynomial(BERNOULLI, "r")};
+  double far = log(y) - (0.5 * inverse + r * series);
+  double out = y < 10.0 ? near : far;
+  double turn = x - __builtin_rint(x);
+  double tangent = tan(3.14159265358979323846 * turn);
+  double other = turn == 0.0 ? __builtin_nan("") : out - 3.14159265358979323846 / tangent;
+  other = x == 0.0 ? -1.0 / x : other;
+  other = x == -__builtin_inf() ? __builtin_nan("") : other;
+  return x > 0.0 ? out : x == x ? other : x;
+}}""",
+    ("log", "tan"),
+)
+_define(
+    "vdigamma_float32",
+    f"""
+{INLINE} float vdigamma_float32(float x) {{ return (float)vdigamma_float64(x); }}""",
+    ("vdigamma_float64",),
+)
+
+VECTOR = {"exp": "vexp", "lgamma": "vlgamma", "digamma": "vdigamma"}
 """Primitives that a simd loop computes by a function of this module, and its name."""
