@@ -14,6 +14,7 @@ from lazyarr.graph.traverse import toposort
 from lazyarr.graph.types import TensorType, TupleType
 
 NEVER = 1e18
+TINY = 1e-9  # capacity that counts as none
 UNKNOWN = 64  # elements along an axis of unknown size
 DEAR = 4.0  # ns for an exp or a log
 LARGEST = 4000  # nodes up to which the cut is exact; beyond, everything read is stored
@@ -136,43 +137,76 @@ def cheapest_cut(
 
 
 class _Flow:
-    """Maximum flow by augmenting along shortest paths."""
+    """Maximum flow: paths of one length at a time, each edge looked at once for a length."""
 
     def __init__(self) -> None:
-        self.left: dict = {}
+        self.numbers: dict[object, int] = {"source": 0, "sink": 1}
+        self.edges: list[list[int]] = [[], []]  # by node: numbers of its edges
+        self.ends: list[int] = []  # by edge; edge e ^ 1 is the one back
+        self.left: list[float] = []
 
     def edge(self, a: object, b: object, capacity: float) -> None:
         """Add an edge."""
-        row = self.left.setdefault(a, {})
-        row[b] = row.get(b, 0.0) + capacity
-        self.left.setdefault(b, {}).setdefault(a, 0.0)
+        for x, y, room in ((a, b, capacity), (b, a, 0.0)):
+            self.edges[self._number(x)].append(len(self.ends))
+            self.ends.append(self._number(y))
+            self.left.append(room)
+
+    def _number(self, node: object) -> int:
+        found = self.numbers.get(node)
+        if found is None:
+            found = self.numbers[node] = len(self.edges)
+            self.edges.append([])
+        return found
 
     def source_side(self) -> set:
         """Saturate, and return what the source still reaches."""
-        self.left.setdefault("source", {})
-        self.left.setdefault("sink", {})
         while True:
-            parent = self._reach()
-            if "sink" not in parent:
-                return set(parent)
-            path, b = [], "sink"
-            while b != "source":
-                path.append((parent[b], b))
-                b = parent[b]
-            least = min(self.left[a][b] for a, b in path)
-            for a, b in path:
-                self.left[a][b] -= least
-                self.left[b][a] += least
+            level = self._levels()
+            if level[1] < 0:
+                return {node for node, i in self.numbers.items() if level[i] >= 0}
+            self._saturate(level)
 
-    def _reach(self) -> dict:
-        parent: dict = {"source": None}
-        work = deque(["source"])
+    def _levels(self) -> list[int]:
+        level = [-1] * len(self.edges)
+        level[0] = 0
+        work = deque([0])
         while work:
             a = work.popleft()
-            for b, capacity in self.left[a].items():
-                if capacity > 1e-9 and b not in parent:
-                    parent[b] = a
-                    if b == "sink":
-                        return parent
+            for e in self.edges[a]:
+                b = self.ends[e]
+                if level[b] < 0 and self.left[e] > TINY:
+                    level[b] = level[a] + 1
                     work.append(b)
-        return parent
+        return level
+
+    def _saturate(self, level: list[int]) -> None:
+        """Augment along shortest paths until there is none of this length."""
+        looked = [0] * len(self.edges)
+        path: list[int] = []
+        a = 0
+        while True:
+            if a == 1:
+                least = min(self.left[e] for e in path)
+                full = len(path)
+                for k, e in enumerate(path):
+                    self.left[e] -= least
+                    self.left[e ^ 1] += least
+                    if self.left[e] <= TINY and k < full:
+                        full = k
+                del path[full:]
+                a = self.ends[path[-1]] if path else 0
+                continue
+            while looked[a] < len(self.edges[a]):
+                e = self.edges[a][looked[a]]
+                if self.left[e] > TINY and level[self.ends[e]] == level[a] + 1:
+                    break
+                looked[a] += 1
+            if looked[a] < len(self.edges[a]):
+                path.append(self.edges[a][looked[a]])
+                a = self.ends[path[-1]]
+            elif path:
+                a = self.ends[path.pop() ^ 1]
+                looked[a] += 1
+            else:
+                return
