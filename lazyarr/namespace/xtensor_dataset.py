@@ -42,8 +42,8 @@ def as_labelled(value: object) -> object:
 class XDataset(Mapping):
     """Lazy arrays by name with shared coordinates and attributes.
 
-    data_vars: XTensors, xr.DataArrays, `(dims, values)`, or an xr.Dataset. Labels of one dim must be
-    equal, or are joined as `arithmetic_join` says.
+    data_vars: XTensors, xr.DataArrays, `(dims, values)`, or an xr.Dataset. Labels of one dim must
+    be equal, or are joined as `arithmetic_join` says.
     """
 
     def __init__(self, data_vars: object, coords: Mapping | None = None, attrs=None):

@@ -15,7 +15,6 @@ from lazyarr.xtensor import moving, reducing, slopes
 from lazyarr.xtensor.coords import Coord
 from lazyarr.xtensor.naming import unnamed
 
-
 _known: dict[tuple, tuple] = {}  # reductions of one node, by type and arguments
 _MOST = 4096
 

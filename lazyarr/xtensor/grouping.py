@@ -14,6 +14,7 @@ from lazyarr.graph.node import Variable, data
 from lazyarr.graph.ops.indexing import gather
 from lazyarr.graph.registry import op
 from lazyarr.xtensor import reducing
+from lazyarr.xtensor.joining import take_filled
 from lazyarr.xtensor.moving import nan_dtype
 from lazyarr.xtensor.naming import unnamed
 from lazyarr.xtensor.types import XTensorType
@@ -34,6 +35,10 @@ class Groups:
         order = np.argsort(self.codes, kind="stable")
         bounds = np.searchsorted(self.codes[order], np.arange(self.count + 1))
         return [order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    def uneven(self) -> bool:
+        """Tell whether laying groups side by side would take much more than the elements do."""
+        return self.count * int(self.sizes.max(initial=0)) > 4 * len(self.codes) + 256
 
     @property
     def sizes(self) -> np.ndarray:
@@ -99,11 +104,12 @@ def _count(x: Variable, groups: Groups, over: tuple, skipna: bool) -> Variable:
     """The number of elements of each group that count."""
     if skipna and x.type.dtype.kind in "fc":
         return added(op.astype(reducing.notnull(x), np.int64), groups, over)
-    others = shapes.product(x.type.sizes[d] for d in over)
-    known = data(
-        groups.sizes.astype(np.int64), XTensorType(np.int64, (groups.name,), (groups.count,))
-    )
-    return op.multiply(known, others)
+    return op.multiply(_known_sizes(groups), shapes.product(x.type.sizes[d] for d in over))
+
+
+def _known_sizes(groups: Groups) -> Variable:
+    kind = XTensorType(np.int64, (groups.name,), (groups.count,))
+    return data(groups.sizes.astype(np.int64), kind)
 
 
 def _zeroed(x: Variable, skipna: bool, value: object = 0) -> Variable:
@@ -168,10 +174,17 @@ def _gathered(name: str) -> Callable:
             x = op.astype(x, np.int64)
         if name in ("max", "min") and not groups.sizes.all() or name == "median":
             x = op.astype(x, nan_dtype(x.type.dtype))
+        if name in COMBINE and groups.uneven():
+            return _halved(name, x, groups, over, skipna)
         wide = side_by_side(x, groups, _neutral(name, x.type.dtype, skipna), "_member")
         axis = tuple(wide.type.dims.index(d) for d in ("_member", *over))
         if name != "median":
-            return reducing.reduce(name, wide, tuple(sorted(axis)), skipna, **kw)
+            out = reducing.reduce(name, wide, tuple(sorted(axis)), skipna, **kw)
+            if skipna or name == "prod" or groups.sizes.all():
+                return out
+            return _ordered(
+                op.where(op.greater(_known_sizes(groups), 0), out, np.nan), x, groups, over
+            )
         out = reducing.reduce(name, wide, tuple(sorted(axis)), True, **kw)
         if skipna:
             return out
@@ -179,6 +192,44 @@ def _gathered(name: str) -> Callable:
         return _ordered(op.where(broken, np.nan, out), x, groups, over)
 
     return run
+
+
+COMBINE = {"max": "maximum", "min": "minimum", "prod": "multiply"}
+
+
+def _halved(name: str, x: Variable, groups: Groups, over: tuple, skipna: bool) -> Variable:
+    """Combine the first half of each group with the second, until one element is left of each.
+
+    For groups of very different sizes: the work stays in proportion to the number of elements.
+    """
+    neutral = {"max": -np.inf, "min": np.inf, "prod": 1}[name]
+    if x.type.dtype.kind in "iu" and name != "prod":
+        neutral = _neutral(name, x.type.dtype, skipna)
+    if over:
+        x = reducing.reduce(name, x, tuple(x.type.axis(d) for d in over), skipna)
+    floats = x.type.dtype.kind in "fc"
+    there = added(op.astype(reducing.notnull(x), np.int64), groups) if skipna and floats else None
+    y = _zeroed(x, skipna, neutral)
+    y = op.with_dims(y, _renamed(y.type.dims, groups))
+    parts = [m if len(m) else np.array([-1]) for m in groups.members]
+    first = True
+    while first or max(map(len, parts)) > 1:
+        cut = [(len(p) + 1) // 2 for p in parts]
+        left = [p[:c] for p, c in zip(parts, cut, strict=True)]
+        right = [
+            np.concatenate([p[c:], np.full(2 * c - len(p), -1)])
+            for p, c in zip(parts, cut, strict=True)
+        ]
+        a, b = (take_filled(y, groups.name, np.concatenate(s), neutral) for s in (left, right))
+        y = getattr(op, COMBINE[name])(a, b)
+        bounds = np.cumsum([0, *cut])
+        parts = [np.arange(s, e) for s, e in zip(bounds[:-1], bounds[1:], strict=True)]
+        first = False
+    if name == "prod" or not floats:
+        return y
+    if there is None:
+        there = _known_sizes(groups)
+    return _ordered(op.where(op.greater(there, 0), y, np.nan), x, groups, ())
 
 
 def _neutral(name: str, dtype: np.dtype, skipna: bool) -> object:

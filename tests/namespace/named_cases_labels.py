@@ -252,7 +252,8 @@ def groupby_bins(rng: Rng) -> Case:
         rng, {}, {"right": False}, {"labels": ["x", "y"]}, {"include_lowest": True}
     )
     bins = [0, 5, 10] if name == "count" else [0, 3, 10]
-    return [x], lambda x: getattr(x.groupby_bins("m", bins, **kw), name)()
+    skip = {} if name == "count" else {"skipna": pick(rng, None, False)}
+    return [x], lambda x: getattr(x.groupby_bins("m", bins, **kw), name)(**skip)
 
 
 @case("groupby", "dt")
