@@ -4,7 +4,8 @@ An op's `jvp` may be a function `(tangents, y, *operands, **params)`, a word for
 (`linear`, `bilinear`, `zero`), or absent; see the README of this folder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from lazyarr.autodiff.reverse import Context, _same_sizes, carries_derivative, pullback, varied
 from lazyarr.errors import GradientError
@@ -35,7 +36,9 @@ def pushforward(
     return [found.get(v) for v in outputs]  # type: ignore[misc]
 
 
-def _useful(order: Sequence[Variable], outputs: Sequence[Variable], alive: set) -> set[Variable]:
+def _useful(
+    order: Sequence[Variable], outputs: Sequence[Variable], alive: set[Variable]
+) -> set[Variable]:
     """Return those of the living nodes whose tangent an output needs."""
     wanted = {v for v in outputs if v in alive}
     for v in reversed(order):
@@ -48,7 +51,9 @@ class ForwardContext(Context):
     """What a control op's jvp receives."""
 
     @staticmethod
-    def pushforward(graph: Graph, args: Sequence, tangents: dict) -> tuple[list, list]:
+    def pushforward(
+        graph: Graph, args: Sequence[Any], tangents: dict[int, Any]
+    ) -> tuple[list[Any], list[Any]]:
         """Return outputs of a graph at args and their tangents, from tangents by input number."""
         outputs = inline(graph, args)
         found = pushforward(
@@ -61,7 +66,7 @@ class ForwardContext(Context):
         return outputs, filled
 
 
-def _tangent(node: Variable, tangents: list) -> object:
+def _tangent(node: Variable, tangents: list[Any]) -> object:
     """Return the tangent of one node; a list with an entry per output for nodes with several."""
     if all(t is None for t in tangents):
         return None
@@ -85,7 +90,7 @@ def _tangent(node: Variable, tangents: list) -> object:
     return _double_pullback(node, tangents)
 
 
-def _structural(rule: str, node: Variable, tangents: list) -> object:
+def _structural(rule: str, node: Variable, tangents: list[Any]) -> object:
     if rule == "zero":
         return None
     if rule == "bilinear":
@@ -106,17 +111,18 @@ def _structural(rule: str, node: Variable, tangents: list) -> object:
 
 
 def _zeros(x: Variable) -> Variable:
-    return op.zeros(x.type.shape, dtype=x.type.dtype)
+    zeros: Variable = op.zeros(x.shape, dtype=x.dtype)
+    return zeros
 
 
-def _sum(terms) -> Variable | None:
+def _sum(terms: Iterable[Variable]) -> Variable | None:
     total = None
     for t in terms:
         total = t if total is None else op.add(total, t)
     return total
 
 
-def _diagonal(node: Variable, tangents: list) -> Variable | None:
+def _diagonal(node: Variable, tangents: list[Any]) -> Variable | None:
     """An elementwise op has a diagonal Jacobian: its vjp, asked with tangents, is its jvp."""
     terms = []
     for k, t in enumerate(tangents):
@@ -132,19 +138,19 @@ def _diagonal(node: Variable, tangents: list) -> Variable | None:
     return _sum(terms)
 
 
-def _through_expansion(node: Variable, tangents: list) -> object:
+def _through_expansion(node: Variable, tangents: list[Any]) -> object:
     inside = node.op.expand(*node.inputs, **node.params)
     pairs = [(x, t) for x, t in zip(node.inputs, tangents, strict=True) if t is not None]
     return pushforward([inside], [x for x, _ in pairs], [t for _, t in pairs], stop=True)[0]
 
 
-def _double_pullback(node: Variable, tangents: list) -> object:
+def _double_pullback(node: Variable, tangents: list[Any]) -> object:
     """The vjp is linear in its cotangent; its own vjp, asked with tangents, is the jvp.
 
     It is asked at zero: a loop in it keeps its carries, so the result may mention the cotangent.
     """
     several = isinstance(node.type, TupleType)
-    types = node.type.types if several else (node.type,)
+    types: Any = node.type.types if several else (node.type,)  # type: ignore[attr-defined]
     probes = [op.zeros(t.shape, dtype=t.dtype) for t in types]
     if several:
         back = node.op.vjp(Context(), lambda i: probes[i], node, *node.inputs, **node.params)

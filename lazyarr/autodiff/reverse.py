@@ -10,6 +10,7 @@ float64[3]
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from lazyarr.errors import GradientError
 from lazyarr.graph.node import Variable
@@ -67,7 +68,7 @@ class Context:
 
     @staticmethod
     def pullback(
-        graph: Graph, args: Sequence, cotangents: Sequence, wanted: Sequence[int]
+        graph: Graph, args: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[int]
     ) -> list[Variable]:
         """Return cotangents of chosen inputs of a graph at args; None cotangents are zero."""
         outputs = inline(graph, args)
@@ -95,7 +96,7 @@ class _Cotangents:
         slots = self.several.setdefault(node, {})
         slots[index] = op.add(slots[index], g) if index in slots else g
 
-    def of_outputs(self, node: Variable):
+    def of_outputs(self, node: Variable) -> "OutputCotangents":
         """Return a function from output number to its cotangent, zeros where none arrived."""
         return OutputCotangents(node, self.several[node])
 
@@ -112,7 +113,7 @@ class OutputCotangents:
 
     def __call__(self, i: int) -> Variable:
         """Return the cotangent of an output."""
-        t = self.node.type.types[i]
+        t: Any = self.node.type.types[i]  # type: ignore[attr-defined]
         return self.slots[i] if i in self.slots else op.zeros(t.shape, dtype=t.dtype)
 
 
@@ -155,22 +156,26 @@ def _propagate(node: Variable, sums: _Cotangents, alive: set[Variable]) -> None:
             sums.add(x, _fitted(g, x))
 
 
-def _operand_cotangents(node: Variable, sums: _Cotangents, alive: set[Variable]) -> Sequence:
-    rule = node.op.vjp
+def _operand_cotangents(node: Variable, sums: _Cotangents, alive: set[Variable]) -> Sequence[Any]:
+    rule: Any = node.op.vjp
     if isinstance(rule, NoGradient):
         raise GradientError(
             f"{node.op.name} has no derivative: {rule.reason}. Made at {node.where_made()}; "
             "wrap its operand in stop_gradient if it is a constant here."
         )
     if isinstance(node.type, TupleType):
-        return rule(Context(alive), sums.of_outputs(node), node, *node.inputs, **node.params)
+        found: Sequence[Any] = rule(
+            Context(alive), sums.of_outputs(node), node, *node.inputs, **node.params
+        )
+        return found
     g = sums.single[node]
     if rule is None:
         return _through_expansion(node, g)
-    return rule(g, node, *node.inputs, **node.params)
+    found = rule(g, node, *node.inputs, **node.params)
+    return found
 
 
-def _through_expansion(node: Variable, g: Variable) -> list:
+def _through_expansion(node: Variable, g: Variable) -> list[Variable | None]:
     """The derivative of a composite without a rule is that of its expansion."""
     if node.op.expand is None:
         raise GradientError(f"{node.op.name} declares no derivative; give its Op a vjp.")
@@ -182,13 +187,13 @@ def _through_expansion(node: Variable, g: Variable) -> list:
 
 def _fitted(g: Variable, x: Variable) -> Variable:
     """Undo broadcasting and casting, so that a cotangent has the type of its variable."""
-    shape, want = g.type.shape, x.type.shape
+    shape, want = g.shape, x.shape
     if shape is not want and not _same_sizes(shape, want):
         g = op.sum_to(g, want)
-    if g.type.dtype.kind == "c" and x.type.dtype.kind != "c":
+    if g.dtype.kind == "c" and x.dtype.kind != "c":
         g = op.real(g)
-    return g if g.type.dtype == x.type.dtype else op.astype(g, x.type.dtype)
+    return g if g.dtype == x.dtype else op.astype(g, x.dtype)
 
 
-def _same_sizes(a: tuple, b: tuple) -> bool:
+def _same_sizes(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return len(a) == len(b) and all(s is t or s == t for s, t in zip(a, b, strict=True))
