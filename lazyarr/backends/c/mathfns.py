@@ -259,17 +259,8 @@ static int64_t solve_triangular_S(T *restrict out, const T *restrict a, const T 
 _define(
     "gemm",
     """
-static int64_t gemm_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m,
-                      int64_t n, int64_t k, int64_t at, int64_t bt, void *fn) {
-  if (fn && k > 0 && (double)m * (double)n * (double)k > 8000) { /* C^T = B^T A^T */
-    int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
-    T one = 1, zero = 0;
-    ((void (*)(char *, char *, int *, int *, int *, T *, T *, int *, T *, int *, T *, T *,
-               int *))fn)(
-        bt ? "T" : "N", at ? "T" : "N", &ni, &mi, &ki, &one, (T *)b, &ldb, (T *)a, &lda, &zero, out,
-        &ni);
-    return 0;
-  }
+static void gemm_one_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m,
+                       int64_t n, int64_t k, int64_t at, int64_t bt) {
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < n; j++) out[i * n + j] = 0;
     if (bt) {
@@ -286,6 +277,57 @@ static int64_t gemm_S(T *restrict out, const T *restrict a, const T *restrict b,
       #pragma omp simd
       for (int64_t j = 0; j < n; j++) out[i * n + j] += factor * b[p * n + j];
     }
+  }
+}
+static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, int64_t m, int64_t n,
+                      int64_t k, int64_t at, int64_t bt, void *fn, void *syrk) {
+  int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
+  T one = 1, zero = 0;
+  for (int64_t c = 0; c < batch; c++, out += m * n, a += m * k, b += k * n) {
+    if (!fn || k == 0 || (double)m * (double)n * (double)k <= 8000) {
+      gemm_one_S(out, a, b, m, n, k, at, bt);
+    } else if (a == b && at != bt && syrk) { /* half of a symmetric product, then the other */
+      ((void (*)(char *, char *, int *, int *, T *, T *, int *, T *, T *, int *))syrk)(
+          "U", at ? "N" : "T", &mi, &ki, &one, (T *)a, &lda, &zero, out, &mi);
+      for (int64_t i = 0; i < m; i += 16)
+        for (int64_t j = i; j < m; j++)
+          for (int64_t r = i; r < i + 16 && r < j; r++) out[r * m + j] = out[j * m + r];
+    } else { /* C^T = B^T A^T */
+      ((void (*)(char *, char *, int *, int *, int *, T *, T *, int *, T *, int *, T *, T *,
+                 int *))fn)(bt ? "T" : "N", at ? "T" : "N", &ni, &mi, &ki, &one, (T *)b, &ldb,
+                            (T *)a, &lda, &zero, out, &ni);
+    }
+  }
+  return 0;
+}""",
+)
+
+_define(
+    "gemv",
+    """
+static int64_t gemv_S(T *restrict out, const T *restrict a, const T *restrict x, int64_t m,
+                      int64_t k, int64_t at, void *fn) {
+  if (fn && k > 0 && m > 0 && (double)m * (double)k > 1000) {
+    int rows = (int)(at ? m : k), columns = (int)(at ? k : m), step = 1;
+    T one = 1, zero = 0;
+    ((void (*)(char *, int *, int *, T *, T *, int *, T *, int *, T *, T *, int *))fn)(
+        at ? "N" : "T", &rows, &columns, &one, (T *)a, &rows, (T *)x, &step, &zero, out, &step);
+    return 0;
+  }
+  if (at) {
+    for (int64_t i = 0; i < m; i++) out[i] = 0;
+    for (int64_t p = 0; p < k; p++) {
+      T factor = x[p];
+      #pragma omp simd
+      for (int64_t i = 0; i < m; i++) out[i] += factor * a[p * m + i];
+    }
+    return 0;
+  }
+  for (int64_t i = 0; i < m; i++) {
+    T sum = 0;
+    #pragma omp simd reduction(+:sum)
+    for (int64_t p = 0; p < k; p++) sum += a[i * k + p] * x[p];
+    out[i] = sum;
   }
   return 0;
 }""",

@@ -15,7 +15,7 @@ import numpy as np
 from lazyarr.backends.c import mathfns, vecmath
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.notation import Buffer
-from lazyarr.backends.loop.plan import EXTERNALS, Plan
+from lazyarr.backends.loop.plan import Plan, externals_of
 from lazyarr.backends.loop.threads import LEAST_WORK
 from lazyarr.graph import shapes
 from lazyarr.graph.scalar import MONOIDS, Scalar
@@ -319,9 +319,8 @@ class Printer:
     def invoke(self, node: ir.Invoke) -> list[str]:
         """Return the call of a library routine."""
         self.require(node.name, node.dtype)
-        external = EXTERNALS.get((node.name, node.dtype.name))
-        fn = f"fn[{self.plan.externals.index(external)}]" if external else "0"
-        args = [*(b.name for b in node.buffers), *map(atom, node.sizes), fn]
+        fn = [f"fn[{self.plan.externals.index(name)}]" for name in externals_of(node)]
+        args = [*(b.name for b in node.buffers), *map(atom, node.sizes), *fn]
         call = f"{node.name}_{node.dtype.name}({', '.join(args)})"
         return [f"if ({call}) return {node.code};"]
 

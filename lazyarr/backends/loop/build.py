@@ -16,6 +16,7 @@ from lazyarr.backends.loop.notation import (
     Routine,
 )
 from lazyarr.backends.loop.order import walk
+from lazyarr.backends.loop.products import GEMM_LEAST, Product, matrix_product, transposed
 from lazyarr.backends.loop.rules import as_index, position
 from lazyarr.backends.loop.sizes import Sizes
 from lazyarr.errors import LinAlgError
@@ -24,7 +25,6 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.traverse import Graph
 
 INT64 = np.dtype("int64")
-GEMM_LEAST = 12  # a matrix product with a static side below this is a loop of its own
 
 
 def lower(graph: Graph, forced: Iterable[Variable] = ()) -> Program:
@@ -235,8 +235,8 @@ def build_contract(scope: Scope, node: Variable) -> None:
     """out[kept labels] += a * b over the other labels; a large matrix product is a library call."""
     a, b = node.inputs
     la, lb, lo = node.params["spec"]
-    if _is_product(scope, node):
-        _build_gemm(scope, node)
+    if (form := product_of(scope, node)) is not None:
+        _build_product(scope, node, form)
         return
     view = scope.store(node)
     sizes: dict[int, object] = {}
@@ -265,38 +265,46 @@ def _product(a, b):
     return a & b if a.dtype.kind == "b" else a * b
 
 
-def _is_product(scope: Scope, node: Variable) -> bool:
-    """Tell whether a contraction is one matrix product of stored operands, worth a library call."""
-    la, lb, lo = node.params["spec"]
-    if node.dtype.kind != "f" or not (len(la) == len(lb) == len(lo) == 2):
-        return False
-    if any(x.__class__ is not Variable or x.dtype != node.dtype for x in node.inputs):
-        return False
-    shared = set(la) & set(lb)
-    if len(shared) != 1 or shared & set(lo) or len({*la, *lb}) != 3:
-        return False
-    sides = [*scope.shape(node.inputs[0]), *scope.shape(node.inputs[1])]
+def product_of(scope: Scope, node: Variable) -> Product | None:
+    """Return a contraction as a product of stored matrices that is worth a library call."""
+    if node.dtype.kind != "f":
+        return None
+    operands, labels = [], []
+    for x, own in zip(node.inputs, node.params["spec"], strict=False):
+        if x.__class__ is not Variable or x.dtype != node.dtype:
+            return None
+        x, own = transposed(x, own, lambda v: scope.view(v) is not None)
+        operands.append(x)
+        labels.append(own)
+    form = matrix_product(*operands, *labels, node.params["spec"][2])
+    if form is None:
+        return None
+    sides = [s for x in operands for s in scope.shape(x)[len(form.batch) :]]
     if any(isinstance(s, int) and s < GEMM_LEAST for s in sides):
-        return False
-    return all(scope.view(x) is not None and not scope.view(x).prefix for x in node.inputs)
+        return None
+    return form if all(_is_whole(scope, x) for x in operands) else None
 
 
-def _build_gemm(scope: Scope, node: Variable) -> None:
-    (i, k), lb, (row, _) = node.params["spec"]
-    a, b = node.inputs
-    la = (i, k)
-    if row not in la:  # out = (b, a): exchange the operands
-        a, b, la, lb = b, a, lb, la
-    at, bt = int(la[0] != row), int(lb[0] in la)  # the axes of the result's rows and columns
-    m, inner = (scope.shape(a)[at], scope.shape(a)[1 - at])
-    n = scope.shape(b)[bt]
+def _is_whole(scope: Scope, x: Variable) -> bool:
+    view = scope.view(x)
+    return view is not None and not view.prefix
+
+
+def _build_product(scope: Scope, node: Variable, form: Product) -> None:
+    shape = dict(zip(form.left_labels, scope.shape(form.left), strict=True))
+    shape.update(zip(form.right_labels, scope.shape(form.right), strict=True))
     view = _dense(scope, node)
-    scope.steps.append(
-        Routine(
-            "gemm", view.buffer, (scope.view(a).buffer, scope.view(b).buffer),
-            (m, n, inner, at, 1 - bt), label="contract",
-        )
-    )  # fmt: skip
+    operands = (scope.view(form.left).buffer, scope.view(form.right).buffer)
+    m, k = shape[form.row], shape[form.inner]
+    at = int(form.left_labels[-1] == form.row)
+    if form.column is None:
+        routine = Routine("gemv", view.buffer, operands, (m, k, at), label="contract")
+    else:
+        count = shapes.product(shape[label] for label in form.batch)
+        bt = int(form.right_labels[-1] == form.inner)
+        sizes = (count, m, shape[form.column], k, at, bt)
+        routine = Routine("gemm", view.buffer, operands, sizes, label="contract")
+    scope.steps.append(routine)
 
 
 def build_cholesky(scope: Scope, node: Variable) -> None:

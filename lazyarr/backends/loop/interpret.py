@@ -179,15 +179,28 @@ def _solve_triangular(out: np.ndarray, operands: list, sizes: list) -> bool:
 
 
 def _gemm(out: np.ndarray, operands: list, sizes: list) -> bool:
-    m, n, k, at, bt = sizes
-    a = _matrices(operands[0], k, m).T if at else _matrices(operands[0], m, k)
-    b = _matrices(operands[1], n, k).T if bt else _matrices(operands[1], k, n)
+    batch, m, n, k, at, bt = sizes
+    a = _matrices(operands[0], batch, *((k, m) if at else (m, k)))
+    b = _matrices(operands[1], batch, *((n, k) if bt else (k, n)))
     with np.errstate(all="ignore"):
-        _matrices(out, m, n)[...] = a @ b
+        _matrices(out, batch, m, n)[...] = (a.mT if at else a) @ (b.mT if bt else b)
     return True
 
 
-ROUTINES = {"cholesky": _cholesky, "solve_triangular": _solve_triangular, "gemm": _gemm}
+def _gemv(out: np.ndarray, operands: list, sizes: list) -> bool:
+    m, k, at = sizes
+    a = _matrices(operands[0], k, m).T if at else _matrices(operands[0], m, k)
+    with np.errstate(all="ignore"):
+        out[:m] = a @ operands[1][:k]
+    return True
+
+
+ROUTINES = {
+    "cholesky": _cholesky,
+    "solve_triangular": _solve_triangular,
+    "gemm": _gemm,
+    "gemv": _gemv,
+}
 
 
 def _load(machine: Machine, node: ir.Load, values: dict) -> None:

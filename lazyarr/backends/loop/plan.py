@@ -34,14 +34,18 @@ ON_STACK = 4096  # bytes of a static temporary that a function keeps on its stac
 STACK = 65536  # bytes of all of them in one function
 ROUNDS = 3  # of planning again with shared values stored
 
-EXTERNALS = {
-    ("cholesky", "float64"): "dpotrf",
-    ("cholesky", "float32"): "spotrf",
-    ("solve_triangular", "float64"): "dtrsm",
-    ("solve_triangular", "float32"): "strsm",
-    ("gemm", "float64"): "dgemm",
-    ("gemm", "float32"): "sgemm",
+EXTERNALS = {  # routine -> the functions of BLAS and LAPACK that it may call, without their letter
+    "cholesky": ("potrf",),
+    "solve_triangular": ("trsm",),
+    "gemm": ("gemm", "syrk"),
+    "gemv": ("gemv",),
 }
+
+
+def externals_of(node: Invoke) -> tuple[str, ...]:
+    """Return the names of the library functions that a routine may call."""
+    letter = "s" if node.dtype.itemsize == 4 else "d"
+    return tuple(letter + name for name in EXTERNALS[node.name])
 
 
 @dataclass(repr=False)
@@ -355,10 +359,9 @@ def _atoms(program: Program, functions: Sequence[Function], sizes: Iterable) -> 
 
 
 def _externals(functions: Sequence[Function]) -> tuple[str, ...]:
-    names = {
-        EXTERNALS[node.name, str(node.dtype)]: None
-        for f in functions
-        for node in walk(f.body)
-        if isinstance(node, Invoke) and (node.name, str(node.dtype)) in EXTERNALS
-    }
+    names: dict[str, None] = {}
+    for f in functions:
+        for node in walk(f.body):
+            if isinstance(node, Invoke):
+                names.update(dict.fromkeys(externals_of(node)))
     return tuple(names)

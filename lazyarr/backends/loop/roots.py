@@ -8,6 +8,7 @@ bound.
 
 from collections.abc import Iterable, Sequence
 
+from lazyarr.backends.loop.products import GEMM_LEAST, matrix_product
 from lazyarr.backends.loop.sizes import Sizes
 from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
@@ -115,6 +116,12 @@ class Roots:
 
     def _hoist_contract(self, node: Variable) -> None:
         a_labels, b_labels, out = node.params["spec"]
+        if node.dtype.kind == "f" and matrix_product(*node.inputs, a_labels, b_labels, out):
+            sides = (s for x in node.inputs for s in self.sizes.shape(x))
+            if not any(isinstance(s, int) and s < GEMM_LEAST for s in sides):
+                for x in node.inputs:  # the library reads memory
+                    if self.costs.get(x, 0) > 0:
+                        self._store(x)
         for x, labels in zip(node.inputs, (a_labels, b_labels), strict=True):
             every = {*a_labels, *b_labels, *out}
             if self.costs.get(x, 0) >= HOIST_COST and every - set(labels):

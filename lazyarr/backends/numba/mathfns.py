@@ -1,7 +1,13 @@
 """Support functions of printed Numba programs, as Python text; integers come typed."""
 
+import importlib.util
+
 FUNCTIONS: dict[str, str] = {}
-NEEDS: dict[str, tuple[str, ...]] = {"slice_length": ("slice_start",)}
+NEEDS: dict[str, tuple[str, ...]] = {
+    "slice_length": ("slice_start",),
+    "gemm": ("product",),
+    "gemv": ("product",),
+}
 
 
 def _define(name: str, text: str) -> None:
@@ -264,16 +270,52 @@ def solve_triangular(out, a, b, batch, n, k, lower, trans, unit):
 _define(
     "gemm",
     """
-def gemm(out, a, b, m, n, k, at, bt):
-    left = a[: m * k].reshape((m, k)) if not at else a[: m * k].reshape((k, m))
-    right = b[: k * n].reshape((k, n)) if not bt else b[: k * n].reshape((n, k))
-    for i in range(m):
-        for j in range(n):
-            out[i * n + j] = 0
-        for p in range(k):
-            factor = left[p, i] if at else left[i, p]
-            for j in range(n):
-                out[i * n + j] += factor * (right[j, p] if bt else right[p, j])
+def gemm(out, a, b, batch, m, n, k, at, bt):
+    for c in range(batch):
+        x = a[c * m * k : (c + 1) * m * k]
+        y = b[c * k * n : (c + 1) * k * n]
+        o = out[c * m * n : (c + 1) * m * n].reshape((m, n))
+        if at and bt:
+            product(o, x.reshape((k, m)).T, y.reshape((n, k)).T)
+        elif at:
+            product(o, x.reshape((k, m)).T, y.reshape((k, n)))
+        elif bt:
+            product(o, x.reshape((m, k)), y.reshape((n, k)).T)
+        else:
+            product(o, x.reshape((m, k)), y.reshape((k, n)))
     return 0
+""",
+)
+
+_define(
+    "gemv",
+    """
+def gemv(out, a, x, m, k, at):
+    o = out[:m].reshape((m, 1))
+    y = x[:k].reshape((k, 1))
+    if at:
+        product(o, a[: m * k].reshape((k, m)).T, y)
+    else:
+        product(o, a[: m * k].reshape((m, k)), y)
+    return 0
+""",
+)
+
+# Numba's own products call the BLAS of SciPy, where there is one.
+_WITH_BLAS = """
+    if a.shape[0] * a.shape[1] * b.shape[1] > 1000 and min(a.shape) > 0:
+        np.dot(a, b, out)
+        return"""
+
+_define(
+    "product",
+    f"""
+def product(out, a, b):{_WITH_BLAS if importlib.util.find_spec("scipy") else ""}
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0
+        for p in range(a.shape[1]):
+            for j in range(out.shape[1]):
+                out[i, j] += a[i, p] * b[p, j]
 """,
 )

@@ -71,6 +71,22 @@ def products() -> Case:
     )
 
 
+def library_products() -> Case:
+    """Products of all layouts, batched, symmetric, with vectors, of stored and computed operands."""
+    x, w, v, u, b = leaf(N, M), leaf(M, K), leaf(M), leaf(N), leaf(2, N, M)
+    t = op.permute_dims(x, (1, 0))
+    batched = op.matmul(b, op.permute_dims(b, (0, 2, 1)))
+    return case(
+        [x, w, v, u, b],
+        [
+            op.matmul(op.permute_dims(w, (1, 0)), t),
+            op.matmul(t, x), op.matmul(x, t),
+            op.matmul(x * 2, op.tanh(w)), op.matmul(x, op.exp(v)), op.matmul(u, x * 3),
+            op.matmul(t, u - 1), batched, op.matmul(b, w), op.matmul(b, v),
+        ],
+    )  # fmt: skip
+
+
 def static_products() -> Case:
     x, w = leaf(N, 3), leaf(3, 4)
     return case([x, w], [op.matmul(x, w), op.matmul(op.permute_dims(x, (1, 0)), x)])
@@ -227,7 +243,7 @@ def shifting_scan() -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
-        elementwise, softmax, reductions, extremes, products, static_products, gathers, scatters,
+        elementwise, softmax, reductions, extremes, products, library_products, static_products, gathers, scatters,
         regions, cumulative, joins, movement, same_again, transposed_with_itself, float32,
         integers, creation, broadcasts, linear_algebra, scalar_scan, swapping_scan, hmm,
         nested_scan, history_scan, shifting_scan,

@@ -15,7 +15,7 @@ from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.traverse import Graph
 from lazyarr.passes import pipeline
 from tests.backend_params import parameter
-from tests.backends.loop.cases import CASES, M, leaf
+from tests.backends.loop.cases import CASES, VALUES, M, leaf
 
 EXPAND = [p for p in pipeline.PIPELINE if p.name == "composites"]
 
@@ -183,3 +183,17 @@ def _scalars(record: object) -> list:
         except Exception:  # noqa: BLE001 (the right arity, a dtype it refuses)
             return [x] * arity
     return [x]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_products_that_the_library_computes(way: str) -> None:
+    graph, _ = CASES["library_products"]()
+    sizes = dict(zip((5, 4, 3), (37, 41, 29), strict=True))
+    rng = np.random.default_rng(0)
+    arrays = []
+    for v in graph.inputs:
+        shape = tuple(s if isinstance(s, int) else sizes[VALUES[s]] for s in v.shape)
+        arrays.append(rng.normal(size=shape))
+    out, code = RUNNERS[way](expanded(graph), arrays)
+    assert code == 0
+    assert_same(out, evaluate(graph, arrays))
