@@ -1,14 +1,19 @@
 """Compiled functions as functions of JAX, of Torch and of C."""
 
 import ctypes
+import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lazyarr as xp
 from lazyarr.errors import GraphError
+from tests.models.models import compiled as compile_model
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "models"
 
 POINT = np.linspace(0.3, 1.7, 5)
 
@@ -137,3 +142,36 @@ def test_what_has_no_form_in_c(tmp_path):
     f = xp.function([x], xp.wrap_numpy(np.sin, out=0)(x), backend="c")
     with pytest.raises(GraphError, match="not C alone.*foreign"):
         f.export_c(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def radon():
+    """The radon model's value and gradient, compiled for C, and its stored points."""
+    stored = json.loads((DATA / "radon_intercept_slope.json").read_text(encoding="utf-8"))
+    size = len(stored["points"][0]["point"])
+    return compile_model("radon_intercept_slope", stored["data"], size, "c"), stored["points"]
+
+
+def agrees(value, gradient, point):
+    scale = max(1.0, float(np.max(np.abs(point["grad"]))))
+    assert abs(float(value) - point["logp"]) <= 1e-10 * scale
+    np.testing.assert_allclose(gradient, point["grad"], rtol=0, atol=1e-10 * scale)
+
+
+def test_radon_without_python(tmp_path, radon):
+    f, points = radon
+    program = compiled(tmp_path, f.export_c(tmp_path, "radon"), "radon")
+    for point in points:
+        numbers = " ".join(map(repr, point["point"]))
+        ran = subprocess.run([program], input=numbers, capture_output=True, text=True, check=True)
+        got = np.array(ran.stdout.split(), float)
+        agrees(got[0], got[1:], point)
+
+
+def test_radon_as_jax(radon):
+    jax = pytest.importorskip("jax")
+    f, points = radon
+    with jax.enable_x64(True):
+        both = jax.jit(jax.value_and_grad(lambda x: f.as_jax()(x)[0]))
+        value, gradient = both(np.array(points[0]["point"]))
+        agrees(value, gradient, points[0])
