@@ -205,7 +205,12 @@ def bundle(jax: Any, data: dict[str, Any]) -> Callable:
         each = (cameras[of_camera], points[of_point], w, features)
         blocks = jax.vmap(jax.jacrev(residual, (0, 1, 2)))(*each)
         out = jnp.concatenate([*blocks[:2], blocks[2][:, :, None]], axis=2)
-        return jax.vmap(residual)(*each), weight(w), out, jax.vmap(jax.grad(weight))(w)
+        return {
+            "reproj_err": jax.vmap(residual)(*each),
+            "w_err": weight(w),
+            "jac_blocks": out,
+            "jac_w": jax.vmap(jax.grad(weight))(w),
+        }
 
     return both
 
