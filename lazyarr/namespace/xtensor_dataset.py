@@ -12,6 +12,7 @@ the variables.
 import operator
 from collections.abc import Callable, Iterator, Mapping
 
+from lazyarr.backends.implicit import compute_nodes
 from lazyarr.config import options
 from lazyarr.errors import DimError, LabelError, near_match
 from lazyarr.namespace.xtensor import XTensor, as_xtensor
@@ -128,8 +129,6 @@ class XDataset(Mapping):
 
     def compute(self):
         """Compute all variables in one program, and return an xr.Dataset."""
-        from lazyarr.backends.implicit import compute_nodes
-
         compute_nodes([x._v for x in self._vars.values()])
         return self.to_xarray()
 
