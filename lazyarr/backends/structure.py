@@ -167,6 +167,9 @@ def _scalar_dtype(node: Variable, x: object) -> np.dtype:
             return node.op.compute_dtype(node)
     if node.op.name == "full":
         return node.type.dtype
+    arrays = [v for v in node.inputs if v.__class__ is Variable]
+    if node.op.kind == "composite" and arrays:  # its expansion sets the number beside the arrays
+        return dtypes.weak(arrays[0].type.dtype, x.__class__)
     return dtypes.DEFAULTS[x.__class__]
 
 

@@ -78,6 +78,9 @@ def test_sharing_is_part_of_the_structure(backend):
         assert (x**3.5 / x**2.5).compute().tolist() == pytest.approx([1.0, 2.0])
         assert (xp.astype(x, xp.float32) * 3.5).compute().dtype == np.float32
         assert (xp.asarray(np.int8([3])) * 2).compute().dtype == np.int8
+        clipped = xp.clip(xp.asarray(np.int8([3, 50])), max=30).compute()
+        assert clipped.dtype == np.int8
+        assert clipped.tolist() == [3, 30]
 
 
 def test_a_size_of_one_is_another_structure(backend):
