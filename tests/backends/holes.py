@@ -6,20 +6,27 @@ be seen to run by its reference there: when it is mended the row has to go.
 
 HOLES: dict[tuple[str, str], str] = {}
 
-# Ops that only their reference computes so far, on every compiled backend.
+# Ops that only their reference computes so far, and where.
+_LOOPS = ("c", "numba")
 _UNCOMPILED = {
-    "no sorting in generated code yet": ("sort", "argsort", "search_sorted"),
+    "no sorting in generated code yet": (_LOOPS, ("sort", "argsort", "search_sorted")),
     "no decompositions in generated code yet": (
-        *("inv", "solve_system", "det", "cofactor", "slogdet", "eigh", "eig", "svd", "qr"),
-        *("pinv", "matrix_rank"),
+        (*_LOOPS, "jax", "torch"),
+        (
+            *("inv", "solve_system", "det", "cofactor", "slogdet", "eigh", "eig", "svd", "qr"),
+            *("pinv", "matrix_rank"),
+        ),
     ),
-    "no Fourier transforms in generated code yet": ("fourier", "fourier_half", "fourier_real"),
+    "no Fourier transforms in generated code yet": (
+        _LOOPS,
+        ("fourier", "fourier_half", "fourier_real"),
+    ),
 }
 REFERENCE: dict[tuple[str, str], str] = {
     (backend, op): reason
-    for reason, ops in _UNCOMPILED.items()
+    for reason, (backends, ops) in _UNCOMPILED.items()
     for op in ops
-    for backend in ("c", "numba", "jax", "torch")
+    for backend in backends
 }
 
 # Dtypes for which a framework has no kernels in most ops: there the reference may run.

@@ -11,6 +11,7 @@ from jax import lax
 from jax.scipy import special
 
 from lazyarr.backends.array.complex_words import complex_words, expm1_by_parts
+from lazyarr.backends.array.library import fourier_rows, sorting_rows
 from lazyarr.backends.array.table import Table
 from lazyarr.backends.array.words import generic_words
 
@@ -222,6 +223,18 @@ def _scan(body, carry, xs, ys, length, reverse, until, count=None):
     return carry, stores, taken
 
 
+def _sort(x, axis):
+    return jnp.sort(x, axis=axis, stable=True)
+
+
+def _argsort(x, axis):
+    return jnp.argsort(x, axis=axis, stable=True).astype("int64")
+
+
+def _searchsorted(x1, x2, side):
+    return jnp.searchsorted(x1, x2, side=side).astype("int64")
+
+
 def make_table() -> Table:
     """Return JAX's table."""
     words = {
@@ -253,8 +266,12 @@ def make_table() -> Table:
         "scan": _scan,
         "check": _check,
     }
+    rows = {
+        **sorting_rows(jnp, _sort, _argsort, _searchsorted),
+        **fourier_rows(jnp.fft),
+    }
     return Table(
-        jnp, np.dtype, lambda value, dtype: dtype.type(value), words, name="jax", frees=False
+        jnp, np.dtype, lambda value, dtype: dtype.type(value), words, rows, name="jax", frees=False
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from lazyarr.backends.array.complex_words import complex_words, expm1_by_parts
+from lazyarr.backends.array.library import fourier_rows, sorting_rows
 from lazyarr.backends.array.table import Table, Unsupported, raising_check
 from lazyarr.backends.array.words import eager_absorb, generic_words, python_scan, region_key
 
@@ -162,6 +163,28 @@ ELEMENTWISE = (
 ).split()
 
 
+def _ordered(x):
+    """Return signed integers in the order of unsigned ones that Torch does not compare."""
+    if x.dtype is torch.uint64:
+        return x.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    return x.to(torch.int64) if x.dtype in (torch.uint16, torch.uint32) else x
+
+
+def _sort(x, axis):
+    out = torch.sort(_ordered(x), dim=axis, stable=True).values
+    if x.dtype is torch.uint64:
+        return (out ^ torch.iinfo(torch.int64).min).view(torch.uint64)
+    return out.to(x.dtype)
+
+
+def _argsort(x, axis):
+    return torch.argsort(_ordered(x), dim=axis, stable=True)
+
+
+def _searchsorted(x1, x2, side):
+    return torch.searchsorted(_ordered(x1), _ordered(x2).contiguous(), side=side)
+
+
 # Torch's real() and imag() of complex arrays are views, which the formulas only read.
 _COMPLEX = {"sign": torch.sgn, "expm1": expm1_by_parts(torch, torch.complex)}
 
@@ -216,5 +239,9 @@ def make_table() -> Table:
         "scan": python_scan(lambda shape, dtype: torch.zeros(shape, dtype=dtype), torch.tensor),
         "check": raising_check(lambda ok: bool(torch.all(ok))),
     }
-    rows = {"absorb": eager_absorb(torch.mul, lambda x: x.sum().item(), _absorbed)}
+    rows = {
+        "absorb": eager_absorb(torch.mul, lambda x: x.sum().item(), _absorbed),
+        **sorting_rows(torch, _sort, _argsort, _searchsorted),
+        **fourier_rows(torch.fft),
+    }
     return Table(torch, dtype_of, constant, words, rows, wider=WIDER, movable=MOVABLE, name="torch")
