@@ -18,7 +18,7 @@ from lazyarr.namespace import derivatives
 from lazyarr.namespace.array import Array
 from lazyarr.namespace.compiled import function
 from lazyarr.namespace.control_trace import Leaf, as_handle, node_of
-from lazyarr.namespace.derivatives import grad, jvp, lowered
+from lazyarr.namespace.derivatives import asarray_like, grad, jvp, lowered
 from lazyarr.namespace.standard import multiply, real, sum  # noqa: A004 - the standard's names
 from lazyarr.namespace.transforms import symbol
 from lazyarr.namespace.tree import flatten, paths, unflatten
@@ -74,7 +74,7 @@ class _Point:
     def __init__(self, args: Sequence):
         self.leaves, self.tree = flatten(tuple(args))
         self.labels = paths(self.tree, "args")
-        handles = [None if _is_static(v) else as_handle(v) for v in self.leaves]
+        handles = [None if _is_static(v) else asarray_like(v) for v in self.leaves]
         self.places = [i for i, h in enumerate(handles) if h is not None and h.dtype.kind in "fc"]
         if not self.places:
             raise ArgumentError("check_grads: no argument is floating.")

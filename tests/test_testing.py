@@ -30,6 +30,11 @@ RIGHT = {
 }  # fmt: skip
 
 
+def test_labelled_arrays() -> None:
+    xarray = pytest.importorskip("xarray")
+    check_grads(lambda x: (x**2).sum("a"), (xarray.DataArray(X, dims=("a", "b")),))
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_derivatives_pass(name: str) -> None:
     f, args = RIGHT[name]
