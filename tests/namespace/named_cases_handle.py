@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+import lazyarr as xp
 from lazyarr import XTensor
 from tests.namespace.named_cases import Case, Rng, case, draw, pick, some_dims
 from tests.namespace.named_cases_labels import dates, labelled
@@ -172,3 +173,14 @@ def date_parts(rng: Rng) -> Case:
         return np.asarray(getattr(x["time"].dt, part).values), x["time"].dt.season.values
 
     return [dates(rng)], f
+
+
+@case()
+def alike(rng: Rng) -> Case:
+    name = pick(rng, "zeros_like", "ones_like", "full_like")
+    fill = (3,) if name == "full_like" else ()
+
+    def f(x):
+        return getattr(xp if isinstance(x, XTensor) else xr, name)(x, *fill)
+
+    return [draw(rng)], f
