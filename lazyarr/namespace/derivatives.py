@@ -26,6 +26,7 @@ from lazyarr.namespace.xtensor import XTensor
 from lazyarr.namespace.xtensor_data import is_labelled
 from lazyarr.xtensor.lower import lower_nodes
 from lazyarr.xtensor.naming import unnamed
+from lazyarr.xtensor.reducing import warn_of_skipped
 
 UNUSED = ("zero", "warn", "raise")
 
@@ -64,6 +65,7 @@ def lowered(nodes: Sequence[Variable]) -> tuple[list[Variable], Callable]:
     if not any(getattr(v.type, "named", False) for v in nodes) and not _below_named(nodes):
         return list(nodes), list
     done = lower_nodes(nodes)
+    warn_of_skipped(done)
     return [done[v] for v in nodes], lambda values: _tied(values, done)
 
 

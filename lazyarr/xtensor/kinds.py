@@ -93,11 +93,11 @@ def _warn_near(known: dict, dims: tuple) -> None:
                     f"dimensions {old!r} and {new!r} meet in one expression; "
                     "is one of them a typing error?",
                     DimNameWarning,
-                    stacklevel=_outside(),
+                    stacklevel=outside(),
                 )
 
 
-def _outside() -> int:
+def outside() -> int:
     """The stack level of the first caller outside the package, as `warnings.warn` counts."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

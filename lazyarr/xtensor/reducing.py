@@ -4,14 +4,50 @@ Skipping means: NaN is replaced by what leaves the reduction unchanged, means di
 of the others, and where nothing is left the answer is NaN (0 for sums, 1 for products).
 """
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from lazyarr.config import options
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable, data
-from lazyarr.graph.registry import op
+from lazyarr.graph.registry import OPS, op
+from lazyarr.graph.traverse import leaves
+from lazyarr.xtensor.kinds import outside
 from lazyarr.xtensor.naming import unnamed
+
+
+class SkippedNaNWarning(UserWarning):
+    """A derivative goes through a reduction that skips NaN because nobody said otherwise."""
+
+
+_warned: list[bool] = []
+
+
+def warn_of_skipped(nodes: Iterable[Variable]) -> None:
+    """Warn once when an expression of symbols skips NaN by default."""
+    if _warned or options.skipna is not None:
+        return
+    for v in nodes:
+        if _skips(v) and any(x.is_symbol for x in leaves([v])):
+            _warned.append(True)
+            warnings.warn(
+                "a named reduction under this derivative skips NaN, as xarray does by default; in "
+                "a log density that hides undefined terms. Begin with set_options(skipna=False), or "
+                "set_options(skipna=True) to say that it is meant.",
+                SkippedNaNWarning,
+                stacklevel=outside(),
+            )
+            return
+
+
+def _skips(v: Variable) -> bool:
+    """Tell whether a node is what `_filled` records."""
+    if v.op is None or v.op.name != "where" or v.inputs[1].__class__ is Variable:
+        return False
+    mask, _, x = v.inputs
+    return mask.__class__ is Variable and mask.op is OPS["isnan"] and mask.inputs[0] is x
 
 
 def isnull(x: Variable) -> Variable:

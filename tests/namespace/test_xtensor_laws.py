@@ -1,5 +1,6 @@
-"""What holds for all named arrays: neither order nor names of dims matter, and names cost nothing."""
+"""What holds for all named arrays: order and names of dims do not matter, and cost nothing."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import lazyarr as xp
 from lazyarr import XTensor, special
+from lazyarr.xtensor import reducing
 
 xr = pytest.importorskip("xarray")
 
@@ -131,3 +133,17 @@ def test_uneven_groups_are_combined_by_halves() -> None:
             want = getattr(array.groupby("g"), name)(skipna=skipna)
             lazy = getattr(XTensor(array).groupby("g"), name)(skipna=skipna)
             np.testing.assert_allclose(lazy.values, want.values)
+
+
+def test_a_derivative_through_skipped_nan_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reducing, "_warned", [])
+    s = xp.symbol("s", dims="a", shape=3)
+    with pytest.warns(reducing.SkippedNaNWarning, match="skipna=False") as found:
+        xp.grad(s.sum(), s)
+        xp.grad(s.mean(), s)
+    assert len(found) == 1 and found[0].filename == __file__
+    for choice in (False, True):
+        monkeypatch.setattr(reducing, "_warned", [])
+        with xp.set_options(skipna=choice), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            xp.grad(s.sum(), s)
