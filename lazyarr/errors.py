@@ -62,6 +62,10 @@ class ArgumentError(LazyArrError, TypeError):
     """A call with missing, unknown or wrong arguments."""
 
 
+class ChoiceError(LazyArrError, ValueError):
+    """An argument that is none of the values there are to choose from."""
+
+
 class GraphError(LazyArrError, ValueError):
     """A graph that breaks an invariant, or an input that is not part of it."""
 

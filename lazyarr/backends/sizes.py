@@ -84,7 +84,8 @@ def tellers(
 ) -> list[Variable]:
     """Return values that tell the unknowns of a part of a graph which its inputs do not tell."""
     told = {a for v in given for s in getattr(v.type, "shape", ()) if (a := shapes.lone_atom(s))}
-    wanted = {a for s in _sizes_of(part) for a in shapes.atoms(s) if a.kind == "dim"} - told
+    spoken = [*_sizes_of(part), *(s for shape in all_shapes(given) for s in shape)]
+    wanted = {a for s in spoken for a in shapes.atoms(s) if a.kind == "dim"} - told
     found = []
     for v in known if wanted else ():
         new = {a for s in getattr(v.type, "shape", ()) if (a := shapes.lone_atom(s)) in wanted}

@@ -165,7 +165,7 @@ def _scalar_dtype(node: Variable, x: object) -> np.dtype:
         promoted = node.op.promoted
         if promoted is None or position in promoted:
             return node.op.compute_dtype(node)
-    if node.op.name == "full":
+    if node.op.name == "full" or "weak_numbers" in node.op.facts:
         return node.type.dtype
     arrays = [v for v in node.inputs if v.__class__ is Variable]
     if node.op.kind == "composite" and arrays:  # its expansion sets the number beside the arrays

@@ -98,6 +98,18 @@ def expm1(x):
 
 
 @_quiet
+def sign(x):
+    """The sign; of a complex number x / abs(x), NaN where a part is.
+
+    Source: Array API standard, sign, special cases.
+    """
+    out = np.sign(x)
+    if out.dtype.kind != "c":
+        return out
+    return np.where(np.isnan(x), complex(np.nan, np.nan), out).astype(out.dtype)
+
+
+@_quiet
 def tanh(x):
     """Hyperbolic tangent; for a complex x with infinite real part the imaginary one is a zero.
 

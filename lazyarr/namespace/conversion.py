@@ -5,7 +5,7 @@ Source: Array API standard 2025.12, creation functions, data interchange.
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, ShapeError
+from lazyarr.errors import ArgumentError, ChoiceError, ShapeError
 from lazyarr.graph import dtypes
 from lazyarr.graph.node import Variable, data
 from lazyarr.graph.registry import op
@@ -21,7 +21,7 @@ class CopyError(ShapeError, BufferError):
 def check_device(device: object) -> None:
     """Refuse what is no device."""
     if device not in (None, "cpu"):
-        raise ArgumentError(f"unknown device {device!r}; arrays live on 'cpu'.")
+        raise ChoiceError(f"unknown device {device!r}; arrays live on 'cpu'.")
 
 
 def asarray(obj: object, /, *, dtype=None, device=None, copy=None):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, ConcretizationError, ShapeError
+from lazyarr.errors import ArgumentError, ChoiceError, ConcretizationError, ShapeError
 from lazyarr.graph import dtypes
 from lazyarr.graph.node import UNSET, Variable
 from lazyarr.graph.ops._declare import axis_of, shape_of
@@ -136,7 +136,7 @@ def _remembered(call: Callable) -> Callable:
 
 def _check_device(device: object) -> None:
     if device not in (None, "cpu"):
-        raise ArgumentError(f"unknown device {device!r}; arrays live on 'cpu'.")
+        raise ChoiceError(f"unknown device {device!r}; arrays live on 'cpu'.")
 
 
 def _creating(record) -> Callable:
@@ -259,7 +259,7 @@ def isdtype(dtype: object, kind: object) -> bool:
             "numeric": dtypes.ALL[1:],
         }
         if kind not in sets:
-            raise ArgumentError(f"{kind!r} is no kind of dtype; use one of {', '.join(sets)}.")
+            raise ChoiceError(f"{kind!r} is no kind of dtype; use one of {', '.join(sets)}.")
         return dtype in sets[kind]
     return dtype == kind
 
@@ -326,7 +326,7 @@ def unstack(x, /, *, axis=0) -> tuple:
 def meshgrid(*arrays: object, indexing: str = "xy") -> tuple:
     """Return coordinate arrays of a grid from vectors; "xy" exchanges the first two axes."""
     if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}.")
+        raise ChoiceError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}.")
     each = [unwrap(a) for a in arrays]
     if any(v.type.ndim > 1 for v in each):
         raise ShapeError("meshgrid takes vectors.")

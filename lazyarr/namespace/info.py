@@ -1,6 +1,6 @@
 """What the namespace says of itself. Source: Array API standard 2025.12, inspection."""
 
-from lazyarr.errors import ArgumentError
+from lazyarr.errors import ChoiceError
 from lazyarr.graph import dtypes
 
 
@@ -47,7 +47,7 @@ class Info:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         unknown = [k for k in kinds if k not in groups]
         if unknown:
-            raise ArgumentError(f"{unknown[0]!r} is no kind of dtype; use one of {list(groups)}.")
+            raise ChoiceError(f"{unknown[0]!r} is no kind of dtype; use one of {list(groups)}.")
         return {str(d): d for k in kinds for d in groups[k]}
 
 

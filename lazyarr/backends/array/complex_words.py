@@ -52,15 +52,41 @@ def expm1_by_parts(xp: Any, make: Callable) -> Callable:
 
 
 def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
-    wild = lambda v: ~xp.isfinite(v)  # noqa: E731 - infinite or NaN
+    hyperbolic = _hyperbolic(xp, copysign)
 
+    def sin(x, y) -> Iterator[tuple]:
+        yield (y == 0) & ~xp.isfinite(x), NAN, y
+        yield xp.isinf(y) & ~xp.isfinite(x), NAN, INF
+
+    def cos(x, y) -> Iterator[tuple]:
+        yield from hyperbolic["cosh"](-y, x)
+
+    def acos(x, y) -> Iterator[tuple]:
+        yield (x == 0) & xp.isnan(y), HALF, NAN
+        yield (y == 0) & (xp.abs(x) <= 1), xp.acos(x), -y
+
+    def turned(name: str) -> Callable:
+        """f(z) = -i h(iz), as for tan and tanh: iz has the parts (-y, x)."""
+
+        def run(x, y) -> Iterator[tuple]:
+            for where, a, b in hyperbolic[name](-y, x):
+                yield where, b, -a
+
+        return run
+
+    circular = {"sin": sin, "cos": cos, "acos": acos, "tan": turned("tanh")}
+    inverse = {"asin": turned("asinh"), "atan": turned("atanh")}
+    return {**_exponential(xp), **hyperbolic, **circular, **inverse}
+
+
+def _exponential(xp: Any) -> dict[str, Callable]:
     def exp(x, y) -> Iterator[tuple]:
-        yield (x == INF) & wild(y), INF, NAN
-        yield (x == -INF) & wild(y), 0.0, 0.0
+        yield (x == INF) & ~xp.isfinite(y), INF, NAN
+        yield (x == -INF) & ~xp.isfinite(y), 0.0, 0.0
 
     def expm1(x, y) -> Iterator[tuple]:
-        yield (x == INF) & wild(y), INF, NAN
-        yield (x == -INF) & wild(y), -1.0, 0.0
+        yield (x == INF) & ~xp.isfinite(y), INF, NAN
+        yield (x == -INF) & ~xp.isfinite(y), -1.0, 0.0
 
     def log(x, y) -> Iterator[tuple]:
         yield (xp.isinf(x) & xp.isnan(y)) | (xp.isnan(x) & xp.isinf(y)), INF, NAN
@@ -69,16 +95,32 @@ def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
         yield (x == INF) & xp.isnan(y), INF, NAN
         yield (x == -INF) & xp.isnan(y), NAN, INF
 
+    def reciprocal(x, y) -> Iterator[tuple]:
+        yield (x == 0) & (y == 0), NAN, NAN
+
+    def sign(x, y) -> Iterator[tuple]:
+        across, along = xp.isinf(x), xp.isinf(y)
+        yield (x == 0) & (y == 0), 0.0, 0.0
+        yield across & ~along, xp.sign(x), 0.0
+        yield along & ~across, 0.0, xp.sign(y)
+        yield (across & along) | xp.isnan(x) | xp.isnan(y), NAN, NAN
+
+    logarithms = dict.fromkeys(("log", "log1p", "log2", "log10"), log)
+    return {"exp": exp, "expm1": expm1, "sqrt": sqrt, "reciprocal": reciprocal, "sign": sign,
+            **logarithms}  # fmt: skip
+
+
+def _hyperbolic(xp: Any, copysign: Callable) -> dict[str, Callable]:
     def cosh(x, y) -> Iterator[tuple]:
-        yield (x == 0) & wild(y), NAN, 0.0
-        yield xp.isinf(x) & wild(y), INF, NAN
+        yield (x == 0) & ~xp.isfinite(y), NAN, 0.0
+        yield xp.isinf(x) & ~xp.isfinite(y), INF, NAN
 
     def sinh(x, y) -> Iterator[tuple]:
-        yield (x == 0) & wild(y), x, NAN
-        yield xp.isinf(x) & wild(y), INF, NAN
+        yield (x == 0) & ~xp.isfinite(y), x, NAN
+        yield xp.isinf(x) & ~xp.isfinite(y), INF, NAN
 
     def tanh(x, y) -> Iterator[tuple]:
-        yield (x == 0) & wild(y), x, NAN
+        yield (x == 0) & ~xp.isfinite(y), x, NAN
         yield xp.isinf(x) & xp.isfinite(y), xp.sign(x), copysign(y * 0, y)
 
     def asinh(x, y) -> Iterator[tuple]:
@@ -92,39 +134,5 @@ def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
         yield xp.isnan(y) & (x == 0), x, NAN
         yield xp.isnan(y) & xp.isinf(x), 1 / x, NAN
 
-    def acos(x, y) -> Iterator[tuple]:
-        yield (x == 0) & xp.isnan(y), HALF, NAN
-        yield (y == 0) & (xp.abs(x) <= 1), xp.acos(x), -y
-
-    def reciprocal(x, y) -> Iterator[tuple]:
-        yield (x == 0) & (y == 0), NAN, NAN
-
-    def sign(x, y) -> Iterator[tuple]:
-        across, along = xp.isinf(x), xp.isinf(y)
-        yield (x == 0) & (y == 0), 0.0, 0.0
-        yield across & ~along, xp.sign(x), 0.0
-        yield along & ~across, 0.0, xp.sign(y)
-        yield across & along, NAN, NAN
-
-    def turned(rules):
-        """f(z) = -i h(iz), as for tan and tanh: iz has the parts (-y, x)."""
-
-        def run(x, y) -> Iterator[tuple]:
-            for where, a, b in rules(-y, x):
-                yield where, b, -a
-
-        return run
-
-    def sin(x, y) -> Iterator[tuple]:
-        yield (y == 0) & wild(x), NAN, y
-        yield xp.isinf(y) & wild(x), NAN, INF
-
-    def cos(x, y) -> Iterator[tuple]:
-        yield from cosh(-y, x)
-
-    return {
-        "exp": exp, "expm1": expm1, "log": log, "log1p": log, "log2": log, "log10": log,
-        "sqrt": sqrt, "cosh": cosh, "sinh": sinh, "tanh": tanh, "asinh": asinh, "acosh": acosh,
-        "atanh": atanh, "acos": acos, "reciprocal": reciprocal, "sign": sign, "cos": cos,
-        "sin": sin, "tan": turned(tanh), "asin": turned(asinh), "atan": turned(atanh),
-    }  # fmt: skip
+    return {"cosh": cosh, "sinh": sinh, "tanh": tanh, "asinh": asinh, "acosh": acosh,
+            "atanh": atanh}  # fmt: skip

@@ -150,9 +150,7 @@ def _infer_reduction(op: Op, types: tuple, params: dict) -> TensorType:
     dtype = params.get("dtype") or {"and": dtypes.bool_, "or": dtypes.bool_}.get(op.combine)
     if op.combine in ("argmax", "argmin"):
         dtype = dtypes.int64
-    shape = tuple(
-        1 if i in axis else s for i, s in enumerate(t.shape) if keep or i not in axis
-    )
+    shape = tuple(1 if i in axis else s for i, s in enumerate(t.shape) if keep or i not in axis)
     return TensorType(dtype or t.dtype, shape)
 
 

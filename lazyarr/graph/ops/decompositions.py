@@ -6,14 +6,14 @@ convention of `complex_numbers`: a rule of the literature takes and gives conjug
 
 import numpy as np
 
-from lazyarr.errors import DTypeError, GradientError, LinAlgError, ShapeError
+from lazyarr.errors import ChoiceError, DTypeError, GradientError, LinAlgError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import NO_GRADIENT
 from lazyarr.graph.ops._declare import composite, declare, variable_of
 from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.ops.control import picks
-from lazyarr.graph.ops.linalg import square_matrix
+from lazyarr.graph.ops.linalg import adjoint, square_matrix
 from lazyarr.graph.registry import op
 from lazyarr.graph.types import TensorType, TupleType
 
@@ -22,11 +22,6 @@ MATRIX = frozenset({"matrix"})
 
 
 # -- small expressions ----------------------------------------------------------------------------
-
-
-def adjoint(x: Variable) -> Variable:
-    """Record the conjugate transpose of matrices."""
-    return conjugate(op.matrix_transpose(x))
 
 
 def product(*factors: Variable) -> Variable:
@@ -461,7 +456,7 @@ def _qr_vjp(ctx, g, y, x, *, mode):
 def qr(x, /, *, mode="reduced"):
     """An orthonormal and an upper triangular factor; mode is "reduced" or "complete"."""
     if mode not in ("reduced", "complete"):
-        raise ShapeError(f"qr: mode is 'reduced' or 'complete', not {mode!r}.")
+        raise ChoiceError(f"qr: mode is 'reduced' or 'complete', not {mode!r}.")
     return (matrix_operand(x, "qr"),), {"mode": mode}
 
 

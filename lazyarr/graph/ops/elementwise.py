@@ -233,7 +233,7 @@ elementwise(
 elementwise(
     "sign",
     formula=s.sign,
-    reference=np.sign,
+    reference=numeric.sign,
     accepts="numeric",
     vjp=lambda g, y, x: (_turned(g, y, x, conjugate(y)),),
     jvp=lambda tangents, y, x: _turned(tangents[0], conjugate(y), x, y),
@@ -497,7 +497,7 @@ def _clip(x, *bounds, low, high):
     return op.clip_high(x, bounds.pop(0)) if high else op.positive(x) if not low else x
 
 
-@composite(expand=_clip, accepts="real numeric")
+@composite(expand=_clip, accepts="real numeric", facts=frozenset({"weak_numbers"}))
 def clip(x, /, min=None, max=None):
     """x kept within bounds, either of which may be None; at a bound the derivative is x's."""
     operands = operands_of(x, *(b for b in (min, max) if b is not None))

@@ -6,7 +6,7 @@ resize their input with zeros and call them. `norm` says which direction divides
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, AxisError, DTypeError, ShapeError
+from lazyarr.errors import AxisError, ChoiceError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.dtypes import as_dtype
 from lazyarr.graph.node import Variable
@@ -112,7 +112,7 @@ def _checked(x, norm, real: bool, what: str) -> Variable:
         wanted = "real floating-point" if real else "floating-point"
         raise DTypeError(f"{what} takes {wanted} dtypes, got {x.type.dtype}.")
     if norm not in _OPPOSITE:
-        raise ArgumentError(f"{what}: norm is one of {', '.join(_OPPOSITE)}, not {norm!r}.")
+        raise ChoiceError(f"{what}: norm is one of {', '.join(_OPPOSITE)}, not {norm!r}.")
     if not real:
         dtype = complex_of(x.type.dtype)
     else:
@@ -143,7 +143,7 @@ def _axes_and_sizes(x: Variable, s: object, axes: object, what: str) -> tuple[tu
         return axes, None
     sizes = shape_of(tuple(s))
     if len(sizes) != len(axes):
-        raise ArgumentError(f"{what}: {len(sizes)} sizes for {len(axes)} axes.")
+        raise ShapeError(f"{what}: {len(sizes)} sizes for {len(axes)} axes.")
     return axes, sizes
 
 

@@ -183,6 +183,11 @@ def vecdot(x1, x2, /, *, axis=-1):
     return (x1, x2), {"axis": axis_of(x1, axis) - x1.ndim}
 
 
+def adjoint(x: Variable) -> Variable:
+    """Record the conjugate transpose of matrices."""
+    return conjugate(op.matrix_transpose(x))
+
+
 # -- triangles ------------------------------------------------------------------------------------
 
 
@@ -278,13 +283,14 @@ def _first_bad(x: np.ndarray) -> str:
 
 
 def _cholesky_vjp(g, y, x):
-    """Reverse rule with a symmetric cotangent. Source: Murray 2016, arXiv 1602.07527."""
-    inner = op.tril(op.matmul(op.matrix_transpose(y), g))
-    n = x.shape[-1]
-    inner = op.multiply(inner, op.subtract(1, op.multiply(op.eye(n, dtype=x.dtype), 0.5)))
-    half = solve_lower(y, op.matrix_transpose(inner), trans=True)
-    full = solve_lower(y, op.matrix_transpose(half), trans=True)
-    return (op.multiply(op.add(full, op.matrix_transpose(full)), 0.5),)
+    """Reverse rule with a Hermitian cotangent. Source: Murray 2016, arXiv 1602.07527."""
+    across = conjugate(y)
+    inner = op.tril(op.matmul(adjoint(y), conjugate(g)))
+    n, dtype = x.shape[-1], dtypes.real_of(x.dtype)
+    inner = op.multiply(inner, op.subtract(1, op.multiply(op.eye(n, dtype=dtype), 0.5)))
+    half = solve_lower(across, adjoint(inner), trans=True)
+    full = solve_lower(across, adjoint(half), trans=True)
+    return (conjugate(op.multiply(op.add(full, adjoint(full)), 0.5)),)
 
 
 @declare(
@@ -302,9 +308,7 @@ def cholesky_lower(x, /):
 
 
 @composite(
-    expand=lambda x, *, upper: (
-        op.matrix_transpose(op.cholesky_lower(x)) if upper else op.cholesky_lower(x)
-    ),
+    expand=lambda x, *, upper: adjoint(op.cholesky_lower(x)) if upper else op.cholesky_lower(x),
     accepts="floating-point",
 )
 def cholesky(x, /, *, upper=False):

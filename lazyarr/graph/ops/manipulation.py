@@ -29,7 +29,10 @@ from lazyarr.graph.types import TensorType
 def _resolve(x: Variable, shape: tuple) -> tuple:
     """Replace -1 in a target shape and check the number of elements where it is known."""
     total = shapes.product(x.shape)
-    if -1 in [s for s in shape if isinstance(s, int)]:
+    free = sum(1 for s in shape if s.__class__ is int and s == -1)
+    if free > 1:
+        raise ShapeError(f"reshape: {shape} holds -1 more than once.")
+    if free:
         i = shape.index(-1)
         rest = shapes.product(s for j, s in enumerate(shape) if j != i)
         if isinstance(total, int) and isinstance(rest, int):

@@ -2,7 +2,7 @@
 
 import math
 
-from lazyarr.errors import ArgumentError, DTypeError, ShapeError
+from lazyarr.errors import ArgumentError, ChoiceError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.ops._declare import (
@@ -117,7 +117,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norm of matrices over the last two axes."""
     x = matrix_operand(x, "matrix_norm")
     if ord not in _ORDERS:
-        raise ArgumentError(f"matrix_norm: ord is one of {_ORDERS}, not {ord!r}.")
+        raise ChoiceError(f"matrix_norm: ord is one of {_ORDERS}, not {ord!r}.")
     return (x,), {"keepdims": bool(keepdims), "ord": ord}
 
 

@@ -6,7 +6,7 @@ shape that depends on data (`nonzero`) is computed at once by the namespace.
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, DTypeError, ShapeError
+from lazyarr.errors import ArgumentError, ChoiceError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import as_operand
 from lazyarr.graph.op import NO_GRADIENT
@@ -59,7 +59,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     """Where each value would be inserted into a sorted array, before or after equal elements."""
     x1, x2 = variable_of(x1), as_operand(x2)
     if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}.")
+        raise ChoiceError(f"searchsorted: side is 'left' or 'right', not {side!r}.")
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted: the sorted array has shape {x1.shape}, not one axis.")
     if x2.__class__ in (bool, int, float, complex):  # a number takes the dtype of the array
@@ -90,7 +90,7 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     """The n-th difference of neighbours along an axis, after arrays joined at its ends."""
     x = variable_of(x)
     if n < 0:
-        raise ArgumentError(f"diff: n is {n}; it cannot be below 0.")
+        raise ChoiceError(f"diff: n is {n}; it cannot be below 0.")
     ends = tuple([variable_of(v) for v in (prepend, append) if v is not None])
     given = {"prepend": prepend is not None, "append": append is not None}
     return (x, *ends), {"axis": axis_of(x, axis), "n": int(n), **given}

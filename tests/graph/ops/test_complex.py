@@ -56,6 +56,8 @@ CASES: dict[str, tuple] = {
     "matmul": (lambda a, b: a @ b, (2, 3), (3, 2)),
     "vecdot": (xp.vecdot, (2, 3), (2, 3)),
     "inv": (xp.linalg.inv, SQUARE),
+    "cholesky": (lambda a: xp.linalg.cholesky(a @ xp.conj(a.mT)), SQUARE),
+    "cholesky, upper": (lambda a: xp.linalg.cholesky(a @ xp.conj(a.mT), upper=True), SQUARE),
     "det": (xp.linalg.det, SQUARE),
     "solve": (xp.linalg.solve, SQUARE, (2, 3, 2)),
     "logdet": (lambda a: xp.linalg.slogdet(a).logabsdet, SQUARE),
