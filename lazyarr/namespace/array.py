@@ -189,6 +189,10 @@ class Array:
         """Return the indices that sort along an axis."""
         return Array(op.argsort(self._v, axis=axis))
 
+    def searchsorted(self, v: object, side: str = "left", sorter: object = None) -> "Array":
+        """Return where values would be inserted into this sorted array."""
+        return Array(op.searchsorted(self._v, unwrap(v), side=side, sorter=sorter))
+
     def transpose(self, *axes: int) -> "Array":
         """Return the axes in another order (reversed unless given)."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes

@@ -1,0 +1,22 @@
+"""xarray's own tests of wrapped arrays, with lazyarr as the array library."""
+
+import pytest
+
+pytest.importorskip("xarray")
+for _marker in ("flaky", "network", "mypy", "slow_hypothesis"):  # that xarray's tests use
+    pytest.mark._config.addinivalue_line("markers", f"{_marker}: of xarray")  # type: ignore
+duck = pytest.importorskip("xarray.tests.test_duck_array_wrapping")
+
+# Beside what xarray itself expects to fail (bottleneck, numbagg, SciPy).
+HOLES = {"weighted": "xarray multiplies booleans by tensordot, which the standard does not know"}
+
+duck.NAMESPACE_ARRAYS["lazyarr"] = {
+    "attrs": {"array": "Array", "constructor": "asarray"},
+    "xfails": HOLES,
+}
+LAZY = pytest.mark.parametrize("namespace", ["lazyarr"])
+
+TestTopLevel = duck.TestTopLevelMethods
+TestDataArray = duck.TestDataArrayMethods
+for _tests in (TestTopLevel, TestDataArray):
+    _tests.pytestmark = [LAZY]
