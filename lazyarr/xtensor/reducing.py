@@ -33,9 +33,9 @@ def warn_of_skipped(nodes: Iterable[Variable]) -> None:
         if _skips(v) and any(x.is_symbol for x in leaves([v])):
             _warned.append(True)
             warnings.warn(
-                "a named reduction under this derivative skips NaN, as xarray does by default; in "
-                "a log density that hides undefined terms. Begin with set_options(skipna=False), or "
-                "set_options(skipna=True) to say that it is meant.",
+                "a named reduction under this derivative skips NaN, as xarray does by default; "
+                "in a log density that hides undefined terms. Begin with "
+                "set_options(skipna=False), or set_options(skipna=True) to say that it is meant.",
                 SkippedNaNWarning,
                 stacklevel=outside(),
             )
