@@ -330,11 +330,12 @@ class Printer:
         lines = []
         copies: list[str] = []
         text = ""
-        if node.kind == "simd":
+        if node.kind == "simd" or node.work is not None:
             clauses: dict[str, list[str]] = {}
             for local, monoid in node.reductions:
                 clauses.setdefault(REDUCTIONS[monoid], []).append(atom(local))
             text = "".join(f" reduction({op}:{', '.join(v)})" for op, v in clauses.items())
+        if node.kind == "simd":
             text = f" simd{f' simdlen({node.lanes})' if node.lanes else ''}{text}"
         if node.work is not None:
             head, copies = self.threaded(node)

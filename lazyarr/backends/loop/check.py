@@ -133,8 +133,10 @@ class _Function:
     def _for(self, node: ir.For, values: set, changing: set, loop: ir.For | None) -> None:
         _demand(loop is None or loop.kind != "simd", "a loop inside a simd loop", node)
         _demand(node.extent.dtype == ir.INT64, "an extent that is no int64", node)
+        outside = set(self.names)
         self._define(node.counter, node)
         self.body(node.body, frozenset(values | {node.counter}), frozenset(changing), node)
+        self.names = outside  # two loops may hold the same body
 
     def _node(self, node: object, changing: set, loop: ir.For | None) -> None:
         simd = loop is not None and loop.kind == "simd"
@@ -176,7 +178,7 @@ def _atoms(node: object) -> list[Scalar]:
     if isinstance(node, ir.Let):
         return [] if node.value.prim == "dim" else list(node.value.args)
     if isinstance(node, ir.For):
-        return [node.extent]
+        return [node.extent, *([] if node.work is None else [node.work])]
     if isinstance(node, ir.Invoke):
         return list(node.sizes)
     names = ("offset", "value", "condition")

@@ -29,7 +29,8 @@ from lazyarr.backends.loop.ir import (
 )
 from lazyarr.backends.loop.notation import Access, Buffer
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
-from lazyarr.backends.loop.values import Scope, Values, as_form
+from lazyarr.backends.loop.sums import by_length, in_blocks, is_long_sum
+from lazyarr.backends.loop.values import OFTEN, Scope, Values, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
 
@@ -118,7 +119,12 @@ class Emitter(Values):
             kind = "serial"
         reductions = tuple(changed.items()) if kind == "simd" else ()
         lanes = GATHER_LANES if scope.gathers else 0
-        above.body.append(For(counter, count, kind, scope.body, reductions, lanes))
+        node = For(counter, count, kind, scope.body, reductions, lanes)
+        if is_long_sum(node):
+            split = in_blocks if len(self.scopes) == 1 else by_length
+            above.body += split(node, lambda a, b: self._local(a, len(self.scopes) - 1, b))
+        else:
+            above.body.append(node)
         for code, flag in scope.flags.items():
             above.body.append(Fail(self.let("ne", flag, constant(0)), code))
 
@@ -148,8 +154,8 @@ class Emitter(Values):
     def _share(self, loop: Loop, work: Scalar) -> None:
         """Let the loop just emitted run on several threads where its iterations are independent."""
         private = threads.private_buffers(loop, self.drop)
-        node = self._here.body[-1]
-        if private is not None and isinstance(node, For) and threads.splits(node):
+        node = next(n for n in reversed(self._here.body) if isinstance(n, For))
+        if private is not None and threads.splits(node):
             node.work, node.private = work, tuple(sorted(private, key=lambda b: b.name))
 
     def _vector(self, loop: Loop, total: Scalar) -> None:
@@ -162,6 +168,9 @@ class Emitter(Values):
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
         factors = list(self._here.plain)
+        if not factors and self._here.inverted and total.prim != "const" and len(self.scopes) > 2:
+            self._by_length(loop, counter, total)
+            return
         if not factors:
             self._close(counter, total, "simd")
             return
@@ -179,6 +188,21 @@ class Emitter(Values):
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
         self._close(counter, odd, "simd")
+
+    def _by_length(self, loop: Loop, counter: Scalar, total: Scalar) -> None:
+        """Close a loop over rows that multiplies by reciprocals; short rows divide, in another."""
+        scope = self.scopes.pop()
+        few = self.let("lt", total, constant(OFTEN))
+        some = self.let("select", few, total, constant(0))
+        many = self.let("select", few, constant(0), total)
+        self.scopes.append(scope)
+        self._close(counter, many, "simd")
+        self.precise = True
+        counter = self._open(loop)
+        self.loop_values[loop] = of(counter)
+        self.block(loop.items)
+        self._close(counter, some, "simd")
+        self.precise = False
 
     def _jam(self, loop: Loop, total: Scalar) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""

@@ -44,6 +44,7 @@ class Scope:
         self.checked: set = set()
         self.vector = isinstance(loop, Loop) and loop.role == "vector"
         self.gathers = False
+        self.inverted = False  # a division has become a product
         self.plain: dict[Scalar, None] | None = None  # factors taken to be finite and not 0
         self.floor = (
             0  # the depth below which nothing goes that is made while this is the innermost
@@ -215,6 +216,7 @@ class Values:
         so that no quotient overflows or vanishes that would not; 0, infinities and NaN divide as
         ever.
         """
+        self._here.inverted = True
         high, low, down, up = RANGE[x.dtype.itemsize]
         number = functools.partial(scalar.const, dtype=x.dtype)
         size = self.let("abs", d)

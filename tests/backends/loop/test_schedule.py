@@ -2,7 +2,7 @@
 
 import pytest
 
-from lazyarr.backends.loop import ir
+from lazyarr.backends.loop import emit, ir
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph
@@ -10,6 +10,12 @@ from tests.backends.loop.cases import CASES, K, M, N, leaf
 from tests.backends.loop.test_cases import expanded
 
 pytestmark = pytest.mark.fast
+
+
+@pytest.fixture(autouse=True)
+def whole_loops(monkeypatch) -> None:
+    """Loops as they are before long sums are cut into blocks."""
+    monkeypatch.setattr(emit, "is_long_sum", lambda node: False)
 
 
 def loops(planned: Plan) -> list:
@@ -54,7 +60,7 @@ def test_equal_expressions_are_made_once() -> None:
 
 def test_a_normalisation_blocks_by_rows() -> None:
     graph, _ = CASES["softmax"]()
-    p = plan(expanded(graph))
+    p = plan(expanded(graph), precise=True)
     assert loops(p) == [["serial", ["simd"], ["simd"], ["simd"]]]
     (row,) = p.slots
     assert len(p.shapes[row]) == 1  # the exponentials of one row
@@ -133,5 +139,5 @@ def test_work_that_shares_rows_keeps_them() -> None:
 
 def test_a_growing_history_is_not_copied() -> None:
     graph, _ = CASES["history_scan"]()
-    p = plan(expanded(graph))
+    p = plan(expanded(graph), precise=True)
     assert loops(p) == [["simd"], ["serial", ["simd"]]]  # the start, then a sum in each step

@@ -1,0 +1,92 @@
+"""Long sums in blocks, whose sums are added with what rounding lost.
+
+A vector loop that adds up has a partial sum in each lane. Over ten million elements these lose as
+many digits as a plain loop; over a block of 512 they lose as few as pairwise summation.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from lazyarr.backends.loop.ir import BOOL, INT64, Accumulate, For, Init, Let, constant
+from lazyarr.graph import scalar
+from lazyarr.graph.scalar import Scalar
+
+Make = Callable[[str, bool], object]  # makes a local of a letter, that may change or not
+BLOCK = 512  # elements whose partial sums are added plainly
+
+
+def is_long_sum(node: For) -> bool:
+    """Tell whether a vector loop adds up floats over more than a block, as far as is known."""
+    if node.extent.prim == "const" and node.extent.args[0] <= BLOCK:
+        return False
+    return node.kind == "simd" and any(_adds(local, monoid) for local, monoid in node.reductions)
+
+
+def _adds(local: Scalar, monoid: str | None) -> bool:
+    return monoid == "add" and local.dtype.kind == "f"
+
+
+def by_length(node: For, make: Make) -> list:
+    """Return the nodes for sums along rows: plain where the row is one block, else in blocks."""
+    nodes: list = []
+    one = _let(nodes, make, "lt", node.extent, constant(BLOCK + 1), dtype=BOOL)
+    short = _let(nodes, make, "select", one, node.extent, constant(0))
+    long = _let(nodes, make, "select", one, constant(0), node.extent)
+    return [*nodes, replace(node, extent=short), *in_blocks(replace(node, extent=long), make)]
+
+
+def in_blocks(node: For, make: Make) -> list:
+    """Return the nodes that compute long sums in blocks."""
+    sums = [local for local, monoid in node.reductions if _adds(local, monoid)]
+    lost, parts = ({a: scalar.var(make("a", True), a.dtype) for a in sums} for _ in range(2))
+    outer, inner = (scalar.var(make("i", False), INT64) for _ in range(2))
+    head: list = []
+    body: list = []
+    up = _let(head, make, "iadd", node.extent, constant(BLOCK - 1))
+    blocks = _let(head, make, "ifloordiv", up, constant(BLOCK))
+    start = _let(body, make, "imul", outer, constant(BLOCK))
+    behind = _let(body, make, "imul", start, constant(-1))
+    left = _let(body, make, "iadd", node.extent, behind)
+    whole = _let(body, make, "lt", constant(BLOCK), left, dtype=BOOL)
+    count = _let(body, make, "select", whole, constant(BLOCK), left)
+    body += [Init(part, scalar.const(0, a.dtype)) for a, part in parts.items()]
+    inside = [Let(node.counter, Scalar("iadd", (start, inner), INT64))]
+    for n in node.body:
+        known = isinstance(n, Accumulate) and n.local in parts
+        inside.append(replace(n, local=parts[n.local]) if known else n)
+    reductions = tuple((parts.get(a, a), monoid) for a, monoid in node.reductions)
+    body.append(replace(node, counter=inner, extent=count, body=inside, reductions=reductions))
+    for a, part in parts.items():
+        _add_exactly(body, make, a, lost[a], part)
+    changed = tuple((x, "add") for pair in lost.items() for x in pair)
+    others = tuple(r for r in node.reductions if r[0] not in parts)
+    head += [Init(x, scalar.const(0, x.dtype)) for x in lost.values()]
+    head.append(For(outer, blocks, "serial", body, (*changed, *others)))
+    return head
+
+
+def _add_exactly(body: list, make: Make, a: Scalar, low: Scalar, part: Scalar) -> None:
+    """Add a register to the pair `a` + `low`, whose second half is what the first cannot hold.
+
+    Infinities and NaN lose nothing.
+    """
+
+    def let(prim: str, *args: Scalar, dtype: object = a.dtype) -> Scalar:
+        return _let(body, make, prim, *args, dtype=dtype)
+
+    value, before = let("copy", part), let("copy", a)
+    total = let("add", before, value)
+    gained = let("sub", total, before)
+    error = let("add", let("sub", before, let("sub", total, gained)), let("sub", value, gained))
+    known = let("select", let("eq", error, error, dtype=BOOL), error, scalar.const(0, a.dtype))
+    rest = let("add", let("copy", low), known)
+    sums = let("add", total, rest)
+    error = let("sub", rest, let("sub", sums, total))
+    known = let("select", let("eq", error, error, dtype=BOOL), error, scalar.const(0, a.dtype))
+    body += [Accumulate(a, None, sums), Accumulate(low, None, known)]
+
+
+def _let(body: list, make: Make, prim: str, *args: Scalar, dtype: object = INT64) -> Scalar:
+    out = scalar.var(make("t", False), dtype)
+    body.append(Let(out, Scalar(prim, args, dtype)))
+    return out
