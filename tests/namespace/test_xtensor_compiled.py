@@ -135,8 +135,8 @@ def test_holes(backend: str, name: str) -> None:
 
 # What needs a size while recording, and says so: positions become labels or constant places.
 SIZED = COMPUTING | {
-    "attributes", "coordinates_read", "cross", "drop_isel", "ends", "filled", "isel", "pad", "roll", "stack",
-    "unstack", "coarsen", "coarsen_construct", "cumulative",
+    "attributes", "coarsen", "coarsen_construct", "coordinates_read", "cross", "cumulative",
+    "drop_isel", "ends", "filled", "isel", "pad", "roll", "stack", "unstack",
 }  # fmt: skip
 
 
