@@ -220,6 +220,8 @@ class Scope:
         if node.op is None or node in self.views:
             return False
         if node.op.name == "pick":
+            if not node.ndim:  # a carry that stays in a register
+                return False
             key: object = (node.inputs[0], node.params["index"])
         elif node in self.roots:
             key = node

@@ -13,6 +13,7 @@ from lazyarr.backends.loop.ir import For, Function, Invoke, Let, Load, Store, Up
 from lazyarr.backends.loop.lower import Program
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.order import choose_layouts, count_ops
+from lazyarr.backends.loop.registers import use_registers
 from lazyarr.backends.loop.roots import SHARE_COST
 from lazyarr.backends.loop.schedule import (
     Call,
@@ -128,6 +129,7 @@ def plan(graph: Graph, precise: bool = False, threads: int = 1) -> Plan:
     _drop_dead_stores(functions)
     for f in functions:
         f.buffers = _touched(f)
+    use_registers(functions, kept)
     local, slots, slot_bytes = _allocate(functions, kept)
     _multiply(functions, slots, slot_bytes, threads)
     return Plan(

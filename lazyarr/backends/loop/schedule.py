@@ -249,6 +249,9 @@ def _used_whole(block: list) -> set[Buffer]:
         if isinstance(item, Call):
             out.update((item.routine.buffer, *item.routine.operands))
         elif isinstance(item, Cycle):
+            r = item.repeat  # what tells the number of steps is read outside statements
+            out.update(a.buffer for a in (() if r.count is None else accesses(r.count)))
+            out.update(() if r.stop is None else (r.stop.buffer,))
             stack.extend([*item.body, *item.updates])
         elif isinstance(item, Loop):
             stack.extend(item.items)
