@@ -52,6 +52,7 @@ class Program:
     buffers: list[Buffer] = field(default_factory=list)
     checks: list[tuple[object, str]] = field(default_factory=list)
     costs: dict[Variable, int] = field(default_factory=dict)  # inline cost of each node
+    why: dict[Buffer, str] = field(default_factory=dict)  # why something is stored
 
     def buffer(self, name: str, dtype: np.dtype, shape: tuple, **fields: object) -> Buffer:
         """Make a buffer of the program."""
@@ -77,6 +78,7 @@ class Scope:
         self.order = graph.toposort()
         roots = Roots(self.order, graph.outputs, self.sizes)
         self.roots = roots.choose(forced)
+        self.why = roots.why
         program.costs.update(roots.costs)
         self.users: dict[Variable, int] = {}
         for node in self.order:
@@ -183,6 +185,8 @@ class Scope:
         if view is None:
             view = View(self.program.buffer("m", node.dtype, self.shape(node)), self.shape(node))
         self.views[node] = view
+        if why := self.why.get(node):
+            self.program.why[view.buffer] = why
         return view
 
     def emit(
@@ -215,7 +219,7 @@ class Scope:
 
     def assign(self, node: Variable, view: View) -> bool:
         """Try to let an output be computed in place; False when it must be copied there."""
-        while node.op is not None and node.op.name == "reshape" and is_view(node, self.sizes):
+        while node.op is not None and node not in self.roots and self._is_same(node):
             node = node.inputs[0]
         if node.op is None or node in self.views:
             return False
@@ -235,6 +239,12 @@ class Scope:
             node = node.inputs[0]
             self.targets[node] = own
         return True
+
+    def _is_same(self, node: Variable) -> bool:
+        """Tell whether a node is the memory of its operand under another name."""
+        if node.op.name == "specify_shape":
+            return node.inputs[0] in self.roots
+        return node.op.name == "reshape" and is_view(node, self.sizes)
 
     def in_place(self, node: Variable) -> bool:
         """Tell whether an update may overwrite its operand: another update, used once."""

@@ -96,9 +96,20 @@ class Plan:
         for f in self.functions:
             lines.append(f"{f.name}: {', '.join(map(repr, f.buffers))}")
             lines.extend(f"  {line}" for line in f.labels)
-        lines += [f"stack: {b.name} {b.dtype}{list(self.shapes[b])}" for b in self.local]
+        for b in self.local:
+            why = self.program.why.get(b, "")
+            text = f"stack: {b.name} {b.dtype}{list(self.shapes[b])}"
+            lines.append(f"{text}: {why}" if why else text)
         for b, slot in self.slots.items():
-            lines.append(f"arena slot {slot}: {b.name} {b.dtype}{list(self.shapes[b])}")
+            users = [f.name for f in self.functions if b in f.buffers]
+            life = users[0] if users[0] == users[-1] else f"{users[0]} to {users[-1]}"
+            shape = list(self.shapes[b])
+            why = self.program.why.get(b, "")
+            text = f"arena slot {slot}: {b.name} {b.dtype}{shape}, in {life}"
+            lines.append(f"{text}: {why}" if why else text)
+        shared = [n for f in self.functions for n in walk(f.body) if isinstance(n, For) and n.work]
+        if shared:
+            lines.append(f"threads: {self.threads} share {len(shared)} of the loops")
         if self.externals:
             lines.append(f"externals: {', '.join(self.externals)}")
         return "\n".join(lines)
@@ -208,18 +219,26 @@ def _function(name: str, items: list, emitter: Emitter) -> Function:
 def _describe(items: Iterable, indent: str):
     for item in items:
         if isinstance(item, Loop):
-            yield f"{indent}for {item.extent} ({item.role})"
+            why = f"  -- apart: {item.why}" if item.why else ""
+            yield f"{indent}for {item.extent} ({item.role}){why}"
             yield from _describe(item.items, indent + "  ")
         elif isinstance(item, Placed):
             s = item.statement
             inline = [v.op.name for v in s.nodes if v.op is not None and v.op.name != s.label]
             text = f": {', '.join(inline)}" if inline else ""
-            yield f"{indent}{s.buffer.name} = {s.label}{text}"
+            over = " in a register" if item.first_reduced() is not None and _one(item) else ""
+            yield f"{indent}{s.buffer.name} = {s.label}{text}{over}"
         elif isinstance(item, Cycle):
             yield f"{indent}scan for {item.repeat.axis.extent}"
             yield from _describe([*item.body, *item.updates], indent + "  ")
         elif isinstance(item, Call):
             yield f"{indent}{item.routine.buffer.name} = {item.routine.name} (library)"
+
+
+def _one(node: Placed) -> bool:
+    """Tell whether a reduction has one element inside its outermost reduced loop."""
+    inner = node.loops[node.first_reduced() :]
+    return all(a in node.statement.reduced for a in inner)
 
 
 def _written_often(block: list) -> set[Buffer]:

@@ -17,6 +17,7 @@ LIMIT = 300  # most nodes computed inline in one statement
 HOIST_COST = 3  # a value dearer than this is not repeated along an outer loop
 SHARE_COST = 6  # a scalar dearer than this is computed once for all its consumers
 
+REPEATED = "dear, and the same for many elements of a consumer"
 STORED_KINDS = ("reduction", "cumulative", "contraction", "library", "control")
 STORED_OPS = ("concat", "stack", "set_at", "add_at", "take_set", "take_add")
 
@@ -58,6 +59,7 @@ class Roots:
         self.found: set[Variable] = set()
         self.members: dict[Variable, frozenset] = {}
         self.costs: dict[Variable, int] = {}
+        self.why: dict[Variable, str] = {}  # reasons, for `explain`
         self._own: dict[object, int] = {}
         self.users: dict[Variable, int] = {}
         for node in order:
@@ -69,6 +71,7 @@ class Roots:
     def choose(self, forced: Iterable[Variable] = ()) -> set[Variable]:
         """Return the roots; `forced` are nodes that earlier planning wants stored."""
         self.found.update(v for v in forced if v.op is not None and not is_view(v, self.sizes))
+        self.why.update(dict.fromkeys(self.found, "dear, and read in several loops"))
         for node in self.order:
             if node.op is not None:
                 self._require(node)
@@ -80,15 +83,18 @@ class Roots:
     def _is_stored(self, node: Variable) -> bool:
         if is_view(node, self.sizes):
             return False
+        if node.op.name == "specify_shape" and node.inputs[0] in self.found:
+            return False
         if node.op.kind in STORED_KINDS or node.op.name in STORED_OPS or node in self.outputs:
             return True
         shared_scalar = node.ndim == 0 and self.users.get(node, 0) > 1
         return shared_scalar and self._inline_cost(node) >= SHARE_COST
 
-    def _store(self, node: object) -> None:
+    def _store(self, node: object, why: str = "") -> None:
         """Demand that an operand lies in memory."""
         if node.__class__ is Variable and node.op is not None and not is_view(node, self.sizes):
             self.found.add(node)
+            self.why.setdefault(node, why)
             self.members[node], self.costs[node] = frozenset(), 0
 
     def _require(self, node: Variable) -> None:
@@ -96,12 +102,12 @@ class Roots:
         op, inputs = node.op, node.inputs
         if op.kind in ("library", "control") or is_view(node, self.sizes):
             for x in inputs[node.params["n_carry"] if op.name == "scan" else 0 :]:
-                self._store(x)
+                self._store(x, f"{op.name} reads it from memory")
         elif op.name == "take" and self.costs.get(inputs[0], 0) > 0:
-            self._store(inputs[0])
+            self._store(inputs[0], "its elements are gathered")
         elif op.name in ("take_add", "take_set"):  # values from a vector loop, a bare scatter after
             if self.costs.get(inputs[2], 0) > 0:
-                self._store(inputs[2])
+                self._store(inputs[2], "a scatter reads it in a loop of its own")
         elif op.name == "contract":
             self._hoist_contract(node)
         elif op.kind == "elementwise":
@@ -109,10 +115,10 @@ class Roots:
             for x in inputs:
                 if x.__class__ is Variable and self.costs.get(x, 0) >= HOIST_COST:
                     if varies_inside(self.sizes.shape(x), shape):
-                        self._store(x)
+                        self._store(x, REPEATED)
         elif op.name == "broadcast_to" and self.costs.get(inputs[0], 0) >= HOIST_COST:
             if varies_inside(self.sizes.shape(inputs[0]), self.sizes.shape(node)):
-                self._store(inputs[0])
+                self._store(inputs[0], REPEATED)
 
     def _hoist_contract(self, node: Variable) -> None:
         a_labels, b_labels, out = node.params["spec"]
@@ -121,11 +127,11 @@ class Roots:
             if not any(isinstance(s, int) and s < GEMM_LEAST for s in sides):
                 for x in node.inputs:  # the library reads memory
                     if self.costs.get(x, 0) > 0:
-                        self._store(x)
+                        self._store(x, "a library routine reads it")
         for x, labels in zip(node.inputs, (a_labels, b_labels), strict=True):
             every = {*a_labels, *b_labels, *out}
             if self.costs.get(x, 0) >= HOIST_COST and every - set(labels):
-                self._store(x)
+                self._store(x, REPEATED)
 
     def _inline_cost(self, node: Variable) -> int:
         total = self._own_cost(node)
@@ -152,7 +158,7 @@ class Roots:
         parts = {x for x in node.inputs if x.__class__ is Variable}
         members = frozenset((node,)).union(*(self.members.get(x, ()) for x in parts))
         if len(members) > LIMIT:
-            self._store(node)
+            self._store(node, "the expression would be too long")
             return
         self.members[node], self.costs[node] = members, self._inline_cost(node)
 

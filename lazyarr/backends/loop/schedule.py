@@ -36,6 +36,7 @@ class Loop:
     items: list = field(default_factory=list)
     starts: list["Placed"] = field(default_factory=list)  # whose registers live around this loop
     ops: int = 0
+    why: str = ""  # why the first statement did not join the loop of what it reads
 
 
 @dataclass(eq=False)
@@ -113,6 +114,7 @@ class Scheduler:
             loop = self._find(block, inside, depth, axis, role, s, order.ops)
             if loop is None:
                 loop = Loop(axis.extent, role)
+                loop.why = self._reason(block, inside, depth, axis, role, s, order.ops)
                 self._append(block, loop)
                 key = (id(block), axis.extent, role)
                 self.by_shape.setdefault(key, []).append(len(block) - 1)
@@ -142,6 +144,28 @@ class Scheduler:
             if place > last and block[place].ops + ops <= MOST_OPS:
                 return block[place]
         return None
+
+    def _reason(
+        self, block: list, inside: list, depth: int, axis: Axis, role: str, s: Statement, ops: int
+    ) -> str:
+        """Say why a statement has a loop of its own, beside those of what it reads."""
+        places = self.positions.get(id(block), {})
+        loops = [p.path[depth] if len(p.path) > depth else p for p in inside]
+        if not loops:
+            return ""
+        loop = max(loops, key=lambda item: places[id(item)])
+        if not isinstance(loop, Loop):
+            return "a library routine or a loop with state comes before"
+        if loop.extent != axis.extent:
+            return f"the loop before runs over {loop.extent}"
+        for p in inside:
+            if p.path[depth] is loop and not aligned(p, depth, s, axis):
+                if p.loops[depth] in p.statement.reduced:
+                    return f"{p.statement.buffer.name} is complete only after the loop before"
+                return f"reads {p.statement.buffer.name} where other iterations wrote"
+        if loop.ops + ops > MOST_OPS:
+            return f"the loop before has {loop.ops} operations"
+        return f"a {role} loop, the one before is {loop.role}"
 
 
 def aligned(producer: object, depth: int, s: Statement, axis: Axis) -> bool:

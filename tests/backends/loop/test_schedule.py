@@ -125,6 +125,14 @@ def test_explain_names_loops_nodes_and_memory() -> None:
         assert part in text
 
 
+def test_explain_says_what_is_apart_and_why() -> None:
+    x, w, y = leaf(N, M), leaf(M), leaf(M)
+    p = planned([x, w, y], [op.matmul(x, op.exp(w)), op.exp(y / op.sum(y)), op.sum(x * op.tanh(w))])
+    text = p.explain()
+    for part in ("a library routine reads it", "complete only after the loop before", "gemv"):
+        assert part in text
+
+
 def test_elementwise_work_of_any_rank_is_one_loop() -> None:
     x, y, s = leaf(N, 5), leaf(N, M, K), leaf()
     assert loops(planned([x, s], [op.exp(x) * s, x + 1])) == [["simd"]]
