@@ -159,7 +159,7 @@ class Scheduler:
         if loop.extent != axis.extent:
             return f"the loop before runs over {loop.extent}"
         for p in inside:
-            if p.path[depth] is loop and not aligned(p, depth, s, axis):
+            if len(p.path) > depth and p.path[depth] is loop and not aligned(p, depth, s, axis):
                 if p.loops[depth] in p.statement.reduced:
                     return f"{p.statement.buffer.name} is complete only after the loop before"
                 return f"reads {p.statement.buffer.name} where other iterations wrote"
