@@ -20,7 +20,7 @@ from lazyarr.graph.types import TensorType, TupleType
 
 # An exponent of this table is part of the key, and so of the program: passes may use it.
 EXPONENTS = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
-_CHUNK = 24  # sizes that one phantom input carries
+_CHUNK = 2  # sizes that one phantom input carries; their product must fit 63 bits
 
 
 @dataclass

@@ -91,6 +91,11 @@ def _exponential(xp: Any) -> dict[str, Callable]:
     def log(x, y) -> Iterator[tuple]:
         yield (xp.isinf(x) & xp.isnan(y)) | (xp.isnan(x) & xp.isinf(y)), INF, NAN
 
+    def log1p(x, y) -> Iterator[tuple]:
+        yield from log(x, y)
+        yield xp.isfinite(x) & (y == INF), INF, HALF
+        yield xp.isfinite(x) & (y == -INF), INF, -HALF
+
     def sqrt(x, y) -> Iterator[tuple]:
         yield (x == INF) & xp.isnan(y), INF, NAN
         yield (x == -INF) & xp.isnan(y), NAN, INF
@@ -105,9 +110,9 @@ def _exponential(xp: Any) -> dict[str, Callable]:
         yield along & ~across, 0.0, xp.sign(y)
         yield (across & along) | xp.isnan(x) | xp.isnan(y), NAN, NAN
 
-    logarithms = dict.fromkeys(("log", "log1p", "log2", "log10"), log)
+    logarithms = dict.fromkeys(("log", "log2", "log10"), log)
     return {"exp": exp, "expm1": expm1, "sqrt": sqrt, "reciprocal": reciprocal, "sign": sign,
-            **logarithms}  # fmt: skip
+            "log1p": log1p, **logarithms}  # fmt: skip
 
 
 def _hyperbolic(xp: Any, copysign: Callable) -> dict[str, Callable]:
