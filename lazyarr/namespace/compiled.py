@@ -311,7 +311,8 @@ def function(
     backend: "c", "numba", "jax", "torch", "interpret" or "auto".
     Raises GraphError for a missing input, BackendError for a backend that is not there.
 
-    >>> x = symbol("x", shape=(None,))
+    >>> import lazyarr as xp
+    >>> x = xp.symbol("x", shape=(None,))
     >>> f = function([x], {"double": x * 2}, backend="interpret")
     >>> f(np.array([1.0, 2.0]))
     {'double': array([2., 4.])}

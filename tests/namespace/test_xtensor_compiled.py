@@ -32,8 +32,7 @@ pytestmark = [pytest.mark.backends, pytest.mark.slow]
 EXAMPLES = int(os.environ.get("LAZYARR_ORACLE_COMPILED", "4"))
 BACKENDS = os.environ.get("LAZYARR_ORACLE_BACKENDS", "c").split(",")
 GROUPS = 4
-# GCC 12 vectorises two interleaved stores under `omp simd` wrongly; other compilers do not.
-HOLES = {("c", "filled")}
+HOLES: set[tuple[str, str]] = set()
 # What asks for a value while recording.
 COMPUTING = {"values", "item", "compared", "small_methods"}
 
@@ -125,7 +124,7 @@ def test_on_backends(backend: str, group: int) -> None:
 
 
 @pytest.mark.parametrize(("backend", "name"), sorted(HOLES))
-@pytest.mark.xfail(reason="a compiler's error", strict=False)
+@pytest.mark.xfail(reason="a hole of the table", strict=True)
 def test_holes(backend: str, name: str) -> None:
     calls = Calls()
     for seed in range(EXAMPLES):

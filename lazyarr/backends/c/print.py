@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.backends.c import mathfns, vecmath
+from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.plan import Plan, externals_of
@@ -330,12 +331,14 @@ class Printer:
         lines = []
         copies: list[str] = []
         text = ""
-        if node.kind == "simd" or node.work is not None:
+        apart = interleaves(node)
+        simd = node.kind == "simd" and not apart
+        if simd or node.work is not None:
             clauses: dict[str, list[str]] = {}
             for local, monoid in node.reductions:
                 clauses.setdefault(REDUCTIONS[monoid], []).append(atom(local))
             text = "".join(f" reduction({op}:{', '.join(v)})" for op, v in clauses.items())
-        if node.kind == "simd":
+        if simd:
             text = f" simd{f' simdlen({node.lanes})' if node.lanes else ''}{text}"
         if node.work is not None:
             head, copies = self.threaded(node)
@@ -344,7 +347,9 @@ class Printer:
             lines.append(f"#pragma omp{text}")
         lines.append(f"for (int64_t {i} = 0; {i} < {atom(node.extent)}; {i}++) {{")
         lines.extend(copies)
-        self.simd = node.kind == "simd"  # no loop is inside
+        if apart:
+            lines.append('  __asm__ volatile("");  /* not to be vectorised */')
+        self.simd = simd  # no loop is inside
         lines.extend(self.body(node.body, "  "))
         self.simd = False
         return [*lines, "}"]
