@@ -284,7 +284,7 @@ static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, in
   int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
   T one = 1, zero = 0;
   for (int64_t c = 0; c < batch; c++, out += m * n, a += m * k, b += k * n) {
-    if (!fn || k == 0 || (double)m * (double)n * (double)k <= 8000) {
+    if (!fn || k == 0 || (double)m * (double)n * (double)k <= 8000 || m >> 31 || n >> 31 || k >> 31) {
       gemm_one_S(out, a, b, m, n, k, at, bt);
     } else if (a == b && at != bt && syrk) { /* half of a symmetric product, then the other */
       ((void (*)(char *, char *, int *, int *, T *, T *, int *, T *, T *, int *))syrk)(
@@ -307,7 +307,7 @@ _define(
     """
 static int64_t gemv_S(T *restrict out, const T *restrict a, const T *restrict x, int64_t m,
                       int64_t k, int64_t at, void *fn) {
-  if (fn && k > 0 && m > 0 && (double)m * (double)k > 1000) {
+  if (fn && k > 0 && m > 0 && (double)m * (double)k > 1000 && !(m >> 31 || k >> 31)) {
     int rows = (int)(at ? m : k), columns = (int)(at ? k : m), step = 1;
     T one = 1, zero = 0;
     ((void (*)(char *, int *, int *, T *, T *, int *, T *, int *, T *, T *, int *))fn)(
@@ -331,4 +331,142 @@ static int64_t gemv_S(T *restrict out, const T *restrict a, const T *restrict x,
   }
   return 0;
 }""",
+)
+
+# LU by rows: P a = L U in place, rows exchanged as `pivot` tells. The library sees the transpose,
+# which has other factors; each routine below keeps to one of the two. Both return 0 when singular.
+_define(
+    "lu",
+    """
+static int64_t lu_S(T *restrict a, int *restrict pivot, int64_t n) {
+  int64_t regular = 1;
+  for (int64_t s = 0; s < n; s++) {
+    int64_t best = s;
+    for (int64_t i = s + 1; i < n; i++)
+      if (__builtin_fabsF(a[i * n + s]) > __builtin_fabsF(a[best * n + s])) best = i;
+    pivot[s] = (int)best + 1;
+    if (a[best * n + s] == 0) { regular = 0; continue; }
+    for (int64_t j = 0; best != s && j < n; j++) {
+      T t = a[s * n + j];
+      a[s * n + j] = a[best * n + j];
+      a[best * n + j] = t;
+    }
+    for (int64_t i = s + 1; i < n; i++) {
+      T factor = a[i * n + s] /= a[s * n + s];
+      #pragma omp simd
+      for (int64_t j = s + 1; j < n; j++) a[i * n + j] -= factor * a[s * n + j];
+    }
+  }
+  return regular;
+}
+static void lu_solve_S(const T *restrict a, const int *restrict pivot, T *restrict x, int64_t n,
+                       int64_t k) {
+  for (int64_t s = 0; s < n; s++) {
+    int64_t p = pivot[s] - 1;
+    for (int64_t j = 0; p != s && j < k; j++) {
+      T t = x[s * k + j];
+      x[s * k + j] = x[p * k + j];
+      x[p * k + j] = t;
+    }
+  }
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t p = 0; p < i; p++)
+      for (int64_t j = 0; j < k; j++) x[i * k + j] -= a[i * n + p] * x[p * k + j];
+  for (int64_t i = n - 1; i >= 0; i--) {
+    for (int64_t p = i + 1; p < n; p++)
+      for (int64_t j = 0; j < k; j++) x[i * k + j] -= a[i * n + p] * x[p * k + j];
+    for (int64_t j = 0; j < k; j++) x[i * k + j] /= a[i * n + i];
+  }
+}
+static int64_t getrf_S(T *a, int *pivot, int64_t n, void *getrf) {
+  int size = (int)n, info = 0;
+  ((void (*)(int *, int *, T *, int *, int *, int *))getrf)(&size, &size, a, &size, pivot, &info);
+  return info == 0;
+}""",
+)
+
+_define(
+    "solve",
+    """
+static int64_t solve_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t batch,
+                       int64_t n, int64_t k, void *getrf, void *getrs) {
+  T *lu = __builtin_malloc((n * n + n * k + 1) * sizeof(T)), *turned = lu + n * n;
+  int *pivot = __builtin_malloc((n + 1) * sizeof(int));
+  int64_t regular = lu && pivot;
+  for (int64_t m = 0; regular && m < batch; m++, out += n * k, a += n * n, b += n * k) {
+    __builtin_memcpy(lu, a, n * n * sizeof(T));
+    if (getrf && getrs && n > 8 && k > 0) {
+      int size = (int)n, columns = (int)k, info = 0;
+      regular = getrf_S(lu, pivot, n, getrf);
+      if (!regular) break;
+      for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < k; j++) turned[j * n + i] = b[i * k + j];
+      ((void (*)(char *, int *, int *, T *, int *, int *, T *, int *, int *))getrs)(
+          "T", &size, &columns, lu, &size, pivot, turned, &size, &info);
+      for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < k; j++) out[i * k + j] = turned[j * n + i];
+      continue;
+    }
+    regular = lu_S(lu, pivot, n);
+    __builtin_memcpy(out, b, n * k * sizeof(T));
+    if (regular) lu_solve_S(lu, pivot, out, n, k);
+  }
+  __builtin_free(lu);
+  __builtin_free(pivot);
+  return !regular;
+}""",
+    ("lu",),
+)
+
+_define(
+    "inverse",
+    """
+static int64_t inverse_S(T *restrict out, const T *restrict a, int64_t batch, int64_t n,
+                         void *getrf, void *getri) {
+  T *lu = __builtin_malloc((n * n + 64 * n + 1) * sizeof(T));
+  int *pivot = __builtin_malloc((n + 1) * sizeof(int));
+  int64_t regular = lu && pivot;
+  for (int64_t m = 0; regular && m < batch; m++, out += n * n, a += n * n) {
+    if (getrf && getri && n > 8) { /* the inverse of the transpose, transposed */
+      int size = (int)n, room = size * 64, info = 0;
+      __builtin_memcpy(out, a, n * n * sizeof(T));
+      regular = getrf_S(out, pivot, n, getrf);
+      if (!regular) break;
+      ((void (*)(int *, T *, int *, int *, T *, int *, int *))getri)(&size, out, &size, pivot, lu,
+                                                                      &room, &info);
+      continue;
+    }
+    __builtin_memcpy(lu, a, n * n * sizeof(T));
+    for (int64_t i = 0; i < n * n; i++) out[i] = i % (n + 1) == 0;
+    regular = lu_S(lu, pivot, n);
+    if (regular) lu_solve_S(lu, pivot, out, n, n);
+  }
+  __builtin_free(lu);
+  __builtin_free(pivot);
+  return !regular;
+}""",
+    ("lu",),
+)
+
+_define(
+    "determinant",
+    """
+static int64_t determinant_S(T *restrict out, const T *restrict a, int64_t batch, int64_t n,
+                             void *getrf) {
+  T *lu = __builtin_malloc((n * n + 1) * sizeof(T));
+  int *pivot = __builtin_malloc((n + 1) * sizeof(int));
+  for (int64_t m = 0; lu && pivot && m < batch; m++, a += n * n) {
+    __builtin_memcpy(lu, a, n * n * sizeof(T));
+    if (getrf && n > 8) getrf_S(lu, pivot, n, getrf);
+    else lu_S(lu, pivot, n);
+    T product = 1;
+    for (int64_t i = 0; i < n; i++) product *= pivot[i] == i + 1 ? lu[i * n + i] : -lu[i * n + i];
+    out[m] = product + 0; /* no -0 */
+  }
+  int64_t failed = !lu || !pivot;
+  __builtin_free(lu);
+  __builtin_free(pivot);
+  return failed;
+}""",
+    ("lu",),
 )

@@ -7,20 +7,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lazyarr.backends.loop import scans
+from lazyarr.backends.loop import library, scans
 from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of
 from lazyarr.backends.loop.lower import Program, Scope, View, copy_into
 from lazyarr.backends.loop.notation import (
     Access,
     Position,
-    Routine,
 )
 from lazyarr.backends.loop.order import walk
-from lazyarr.backends.loop.products import GEMM_LEAST, Product, matrix_product, transposed
 from lazyarr.backends.loop.rules import as_index, position
 from lazyarr.backends.loop.sizes import Sizes
-from lazyarr.errors import LinAlgError
-from lazyarr.graph import scalar, shapes
+from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
 from lazyarr.graph.traverse import Graph
 
@@ -235,8 +232,8 @@ def build_contract(scope: Scope, node: Variable) -> None:
     """out[kept labels] += a * b over the other labels; a large matrix product is a library call."""
     a, b = node.inputs
     la, lb, lo = node.params["spec"]
-    if (form := product_of(scope, node)) is not None:
-        _build_product(scope, node, form)
+    if (form := library.product_of(scope, node)) is not None:
+        library.build_product(scope, node, form)
         return
     view = scope.store(node)
     sizes: dict[int, object] = {}
@@ -265,92 +262,6 @@ def _product(a, b):
     return a & b if a.dtype.kind == "b" else a * b
 
 
-def product_of(scope: Scope, node: Variable) -> Product | None:
-    """Return a contraction as a product of stored matrices that is worth a library call."""
-    if node.dtype.kind != "f":
-        return None
-    operands, labels = [], []
-    for x, own in zip(node.inputs, node.params["spec"], strict=False):
-        if x.__class__ is not Variable or x.dtype != node.dtype:
-            return None
-        x, own = transposed(x, own, lambda v: scope.view(v) is not None)
-        operands.append(x)
-        labels.append(own)
-    form = matrix_product(*operands, *labels, node.params["spec"][2])
-    if form is None:
-        return None
-    sides = [s for x in operands for s in scope.shape(x)[len(form.batch) :]]
-    if any(isinstance(s, int) and s < GEMM_LEAST for s in sides):
-        return None
-    return form if all(_is_whole(scope, x) for x in operands) else None
-
-
-def _is_whole(scope: Scope, x: Variable) -> bool:
-    view = scope.view(x)
-    return view is not None and not view.prefix
-
-
-def _build_product(scope: Scope, node: Variable, form: Product) -> None:
-    shape = dict(zip(form.left_labels, scope.shape(form.left), strict=True))
-    shape.update(zip(form.right_labels, scope.shape(form.right), strict=True))
-    view = _dense(scope, node)
-    operands = (scope.view(form.left).buffer, scope.view(form.right).buffer)
-    m, k = shape[form.row], shape[form.inner]
-    at = int(form.left_labels[-1] == form.row)
-    if form.column is None:
-        routine = Routine("gemv", view.buffer, operands, (m, k, at), label="contract")
-    else:
-        count = shapes.product(shape[label] for label in form.batch)
-        bt = int(form.right_labels[-1] == form.inner)
-        sizes = (count, m, shape[form.column], k, at, bt)
-        routine = Routine("gemm", view.buffer, operands, sizes, label="contract")
-    scope.steps.append(routine)
-
-
-def build_cholesky(scope: Scope, node: Variable) -> None:
-    """A copy, factored in place by the library (batched over leading axes)."""
-    view, x = _dense(scope, node), node.inputs[0]
-    *batch, n, _ = scope.shape(x)
-    code = scope.program.code(LinAlgError, "cholesky: a matrix is not positive definite.")
-    sizes = (shapes.product(batch), n)
-    scope.steps.append(
-        Routine("cholesky", view.buffer, (_whole(scope, x),), sizes, code, "cholesky")
-    )
-
-
-def build_solve_triangular(scope: Scope, node: Variable) -> None:
-    """A copy of the right-hand sides, solved in place (batched over leading axes)."""
-    view, (a, b), p = _dense(scope, node), node.inputs, node.params
-    *batch, n, k = scope.shape(b)
-    flags = (int(bool(p["lower"])), int(bool(p["trans"])), int(bool(p["unit"])))
-    sizes = (shapes.product(batch), n, k, *flags)
-    operands = (_whole(scope, a), _whole(scope, b))
-    scope.steps.append(
-        Routine("solve_triangular", view.buffer, operands, sizes, label="solve_triangular")
-    )
-
-
-def _dense(scope: Scope, node: Variable) -> View:
-    """Return a place for a library result, which must not lie inside a larger array."""
-    target = scope.targets.get(node)
-    if target is not None and target.prefix:
-        view = View(scope.program.buffer("m", node.dtype, scope.shape(node)), scope.shape(node))
-        scope.views[node] = view
-        scope.late.append((node, target))
-        return view
-    return scope.store(node)
-
-
-def _whole(scope: Scope, x: Variable):
-    """Return the buffer of an operand, copied out when it is part of a larger array."""
-    view = scope.view(x)
-    if not view.prefix:
-        return view.buffer
-    fresh = View(scope.program.buffer("m", x.dtype, scope.shape(x)), scope.shape(x))
-    copy_into(scope, x, fresh)
-    return fresh.buffer
-
-
 def build_scan(scope: Scope, node: Variable) -> None:
     """A loop whose body is a scope of its own."""
     scans.build_scan(scope, node, build)
@@ -366,7 +277,6 @@ BUILDERS = {
     "take_set": build_scatter,
     "take_add": build_scatter,
     "contract": build_contract,
-    "cholesky_lower": build_cholesky,
-    "solve_matrix": build_solve_triangular,
+    **library.BUILDERS,
     "scan": build_scan,
 }

@@ -195,7 +195,35 @@ def _gemv(out: np.ndarray, operands: list, sizes: list) -> bool:
     return True
 
 
+def _solve(out: np.ndarray, operands: list, sizes: list) -> bool:
+    batch, n, k = sizes
+    a, b = _matrices(operands[0], batch, n, n), _matrices(operands[1], batch, n, k)
+    try:
+        _matrices(out, batch, n, k)[...] = np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _inverse(out: np.ndarray, operands: list, sizes: list) -> bool:
+    batch, n = sizes
+    try:
+        _matrices(out, batch, n, n)[...] = np.linalg.inv(_matrices(operands[0], batch, n, n))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _determinant(out: np.ndarray, operands: list, sizes: list) -> bool:
+    batch, n = sizes
+    out[:batch] = np.linalg.det(_matrices(operands[0], batch, n, n))
+    return True
+
+
 ROUTINES = {
+    "solve": _solve,
+    "inverse": _inverse,
+    "determinant": _determinant,
     "cholesky": _cholesky,
     "solve_triangular": _solve_triangular,
     "gemm": _gemm,

@@ -40,6 +40,9 @@ EXTERNALS = {  # routine -> the functions of BLAS and LAPACK that it may call, w
     "solve_triangular": ("trsm",),
     "gemm": ("gemm", "syrk"),
     "gemv": ("gemv",),
+    "solve": ("getrf", "getrs"),
+    "inverse": ("getrf", "getri"),
+    "determinant": ("getrf",),
 }
 
 

@@ -77,9 +77,9 @@ class Sizes:
                 self.equate_shapes(x.type.shape, node.type.shape)
         elif node.op.name in ("specify_shape", "broadcast_to"):
             self.equate_shapes(operands[0].type.shape, node.type.shape)
-        elif node.op.name in ("main_diagonal", "cholesky_lower"):
+        elif node.op.name in ("main_diagonal", "cholesky_lower", "inv", "det"):
             self.equate(*operands[0].type.shape[-2:])
-        elif node.op.name == "solve_matrix":
+        elif node.op.name in ("solve_matrix", "solve_system"):
             a, b = (x.type.shape for x in operands)
             self.equate(a[-1], a[-2])
             self.equate_shapes(a[:-1], b[:-1])

@@ -7,6 +7,9 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "slice_length": ("slice_start",),
     "gemm": ("product",),
     "gemv": ("product",),
+    "solve": ("lu", "lu_solve"),
+    "inverse": ("lu", "lu_solve"),
+    "determinant": ("lu",),
 }
 
 
@@ -317,5 +320,108 @@ def product(out, a, b):{_WITH_BLAS if importlib.util.find_spec("scipy") else ""}
         for p in range(a.shape[1]):
             for j in range(out.shape[1]):
                 out[i, j] += a[i, p] * b[p, j]
+""",
+)
+
+_define(
+    "lu",
+    """
+def lu(a, pivot):
+    n = a.shape[0]
+    for s in range(n):
+        best = s
+        for i in range(s + 1, n):
+            if abs(a[i, s]) > abs(a[best, s]):
+                best = i
+        pivot[s] = best
+        if best != s:
+            for j in range(n):
+                t = a[s, j]
+                a[s, j] = a[best, j]
+                a[best, j] = t
+        if a[s, s] == 0:
+            continue
+        for i in range(s + 1, n):
+            a[i, s] /= a[s, s]
+            for j in range(s + 1, n):
+                a[i, j] -= a[i, s] * a[s, j]
+    for i in range(n):
+        if a[i, i] == 0:
+            return 1
+    return 0
+""",
+)
+
+_define(
+    "lu_solve",
+    """
+def lu_solve(a, pivot, x):
+    n, k = x.shape
+    for s in range(n):
+        for j in range(k):
+            t = x[s, j]
+            x[s, j] = x[pivot[s], j]
+            x[pivot[s], j] = t
+    for i in range(n):
+        for p in range(i):
+            for j in range(k):
+                x[i, j] -= a[i, p] * x[p, j]
+    for i in range(n - 1, -1, -1):
+        for p in range(i + 1, n):
+            for j in range(k):
+                x[i, j] -= a[i, p] * x[p, j]
+        for j in range(k):
+            x[i, j] /= a[i, i]
+""",
+)
+
+_define(
+    "solve",
+    """
+def solve(out, a, b, batch, n, k):
+    pivot = np.empty(n, np.int64)
+    for m in range(batch):
+        factors = a[m * n * n : (m + 1) * n * n].copy().reshape((n, n))
+        x = out[m * n * k : (m + 1) * n * k].reshape((n, k))
+        x[:] = b[m * n * k : (m + 1) * n * k].reshape((n, k))
+        if lu(factors, pivot):
+            return 1
+        lu_solve(factors, pivot, x)
+    return 0
+""",
+)
+
+_define(
+    "inverse",
+    """
+def inverse(out, a, batch, n):
+    pivot = np.empty(n, np.int64)
+    for m in range(batch):
+        factors = a[m * n * n : (m + 1) * n * n].copy().reshape((n, n))
+        x = out[m * n * n : (m + 1) * n * n].reshape((n, n))
+        for i in range(n):
+            for j in range(n):
+                x[i, j] = 1 if i == j else 0
+        if lu(factors, pivot):
+            return 1
+        lu_solve(factors, pivot, x)
+    return 0
+""",
+)
+
+_define(
+    "determinant",
+    """
+def determinant(out, a, batch, n):
+    pivot = np.empty(n, np.int64)
+    for m in range(batch):
+        factors = a[m * n * n : (m + 1) * n * n].copy().reshape((n, n))
+        lu(factors, pivot)
+        out[m] = 1
+        for i in range(n):
+            out[m] *= factors[i, i] if pivot[i] == i else -factors[i, i]
+        if out[m] == 0:
+            out[m] = 0
+    return 0
 """,
 )

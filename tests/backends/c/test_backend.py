@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+import lazyarr as xp
 import lazyarr.graph.ops  # noqa: F401 (declares the ops)
 from lazyarr.backends.base import Backend, Executable
 from lazyarr.backends.c import compiler
@@ -219,3 +220,32 @@ def test_without_a_compiler(monkeypatch, tmp_path):
     assert "/no/such/compiler" in facts["reason"]
     with pytest.raises(BackendError, match="/no/such/compiler"):
         CBackend()
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 8, 9, 40])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_factorisations_of_every_size(n: int, dtype: str) -> None:
+    rng = np.random.default_rng(n)
+    a = xp.symbol("a", dtype=dtype, shape=(None, None, None))
+    b = xp.symbol("b", dtype=dtype, shape=(None, None, None))
+    out = [xp.linalg.solve(a, b), xp.linalg.inv(a), xp.linalg.det(a)]
+    f = xp.function([a, b], out, backend="c")
+    assert not f.fallbacks()
+    x = (rng.normal(size=(3, n, n)) + 2 * np.eye(n)).astype(dtype)
+    y = rng.normal(size=(3, n, 4)).astype(dtype)
+    wanted = [np.linalg.solve(x, y), np.linalg.inv(x), np.linalg.det(x)]
+    for got, want in zip(f(x, y), wanted, strict=True):
+        scale = np.max(np.abs(want), initial=1)
+        np.testing.assert_allclose(got, want, atol=scale * np.finfo(dtype).eps * 1000)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+def test_singular_matrices(n: int) -> None:
+    a = xp.symbol("a", dtype="float64", shape=(None, None))
+    inverse, determinant = (
+        xp.function([a], f(a), backend="c") for f in (xp.linalg.inv, xp.linalg.det)
+    )
+    for call in (lambda: inverse(np.zeros((n, n))), lambda: inverse(np.ones((n, n)))):
+        with pytest.raises(LinAlgError):
+            call()
+    assert determinant(np.zeros((n, n))) == 0

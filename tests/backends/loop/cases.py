@@ -172,6 +172,17 @@ def linear_algebra() -> Case:
     return graph, [x @ x.T + 3 * np.eye(3), y]
 
 
+def systems() -> Case:
+    a, b, v = leaf(K, K), leaf(K, M), leaf(K)
+    many = op.stack([a, a + 1.0], axis=0)
+    graph, (x, y, z) = case(
+        [a, b, v],
+        [op.solve(a, b), op.solve(a, v), op.inv(a), op.det(a), op.inv(many), op.det(many),
+         op.solve(many, op.expand_dims(b, axis=0))],
+    )  # fmt: skip
+    return graph, [x + 3 * np.eye(len(x)), y, z]
+
+
 def scan(
     inputs: Sequence[Variable],
     body: Sequence[Variable],
@@ -245,7 +256,7 @@ CASES: dict[str, Callable[[], Case]] = {
     for f in (
         elementwise, softmax, reductions, extremes, products, library_products, static_products, gathers, scatters,
         regions, cumulative, joins, movement, same_again, transposed_with_itself, float32,
-        integers, creation, broadcasts, linear_algebra, scalar_scan, swapping_scan, hmm,
+        integers, creation, broadcasts, linear_algebra, systems, scalar_scan, swapping_scan, hmm,
         nested_scan, history_scan, shifting_scan,
     )
 }  # fmt: skip
