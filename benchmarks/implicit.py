@@ -1,4 +1,5 @@
-"""Twenty operations of array-agnostic code, run eagerly by each library: no jit, no word of lazyarr.
+"""Twenty operations of array-agnostic code, run eagerly by each library: no jit, no word of
+lazyarr.
 
 The same function of a namespace and an array, n = 100, 1e4, 1e6; arithmetic, and with exp and sqrt.
 Process CPU time, medians of interleaved rounds, as multiples of NumPy. Bars for lazyarr: 3 x at
@@ -81,7 +82,8 @@ def row(function: Callable[[Any, Any], float], n: int, values: np.ndarray) -> st
     cells = "  ".join(f"{k} {times[k] / base:7.2f}" for k in names if k != "numpy")
     bar = BARS[function.__name__, n]
     says = timing.verdict(times["lazyarr"] / base, bar)
-    return f"{function.__name__:15s} n={n:<8d} numpy {base * 1e6:9.1f} us  {cells}  bar {bar:.2f}: {says}"
+    head = f"{function.__name__:15s} n={n:<8d} numpy {base * 1e6:9.1f} us"
+    return f"{head}  {cells}  bar {bar:.2f}: {says}"
 
 
 if __name__ == "__main__":

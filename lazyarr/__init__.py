@@ -17,6 +17,7 @@ import math
 
 from lazyarr import errors
 from lazyarr.config import get_options, set_options
+from lazyarr.graph.dtypes import bool_ as bool  # noqa: A004 - the standard's name
 from lazyarr.graph.dtypes import (
     complex64,
     complex128,
@@ -31,14 +32,13 @@ from lazyarr.graph.dtypes import (
     uint32,
     uint64,
 )
-from lazyarr.graph.dtypes import bool_ as bool  # noqa: A004 - the standard's name
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
-# Where each public name is defined; the functions of the standard are in `lazyarr.namespace.standard`.
+# Where each public name is defined; the functions of the standard are in `namespace/standard.py`.
 _HOME = {
     "lazyarr.backends.base": ("backend_names", "get_backend", "register_backend"),
     "lazyarr.backends.implicit": ("explain_forces", "no_implicit_eval"),
@@ -46,13 +46,23 @@ _HOME = {
     "lazyarr.namespace.array": ("Array",),
     "lazyarr.namespace.compiled": ("function",),
     "lazyarr.namespace.control": (
-        "associative_scan", "fori_loop", "lagged", "map", "scan", "while_loop",
+        "associative_scan",
+        "fori_loop",
+        "lagged",
+        "map",
+        "scan",
+        "while_loop",
         "window",
     ),
     "lazyarr.namespace.control_branch": ("cond", "switch"),
     "lazyarr.namespace.custom": ("custom_jvp", "custom_vjp"),
     "lazyarr.namespace.derivatives": (
-        "grad", "jvp", "linearize", "stop_gradient", "value_and_grad", "vjp",
+        "grad",
+        "jvp",
+        "linearize",
+        "stop_gradient",
+        "value_and_grad",
+        "vjp",
     ),
     "lazyarr.namespace.foreign": ("wrap_jax", "wrap_torch"),
     "lazyarr.namespace.foreign_rules": ("wrap_numba", "wrap_numpy"),
@@ -60,9 +70,29 @@ _HOME = {
     "lazyarr.namespace.foreign_composite": ("composite",),
     "lazyarr.namespace.info": ("__array_namespace_info__",),
     "lazyarr.namespace.numpy_names": (
-        "cross", "cumprod", "cumsum", "einsum", "gradient", "lib", "median", "nanargmax",
-        "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
-        "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "pad", "quantile", "transpose",
+        "cross",
+        "cumprod",
+        "cumsum",
+        "einsum",
+        "gradient",
+        "lib",
+        "median",
+        "nanargmax",
+        "nanargmin",
+        "nancumprod",
+        "nancumsum",
+        "nanmax",
+        "nanmean",
+        "nanmedian",
+        "nanmin",
+        "nanprod",
+        "nanquantile",
+        "nanstd",
+        "nansum",
+        "nanvar",
+        "pad",
+        "quantile",
+        "transpose",
     ),
     "lazyarr.namespace.state": ("shared",),
     "lazyarr.namespace.transforms": ("compute", "jit", "symbol"),
@@ -70,7 +100,12 @@ _HOME = {
     "lazyarr.namespace.xtensor": ("XTensor", "dot", "from_xarray"),
     "lazyarr.namespace.xtensor_dataset": ("XDataset",),
     "lazyarr.namespace.xtensor_functions": (
-        "align", "apply_ufunc", "broadcast", "corr", "cov", "polyval",
+        "align",
+        "apply_ufunc",
+        "broadcast",
+        "corr",
+        "cov",
+        "polyval",
     ),
 }
 _MODULES = {name: f"lazyarr.namespace.{name}" for name in ("fft", "linalg", "special")}

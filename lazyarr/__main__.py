@@ -1,4 +1,4 @@
-"""`python -m lazyarr` prints what was found; `python -m lazyarr cache [clear]` lists or empties it."""
+"""`python -m lazyarr` prints what was found; `... cache [clear]` lists or empties the cache."""
 
 import importlib
 import importlib.metadata

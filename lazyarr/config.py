@@ -98,9 +98,9 @@ def _check(name: str, value: object) -> None:
 class set_options:  # noqa: N801 - used as a function and as a context manager, as in xarray
     """Set options, for good or, in a `with` statement, until its end.
 
-    backend: "auto", "interpret", "c", "numba", "jax", "torch"; tier: "auto", "interpret", "compile";
-    cache_dir: a folder; threads: how many may share large loops of what C compiles from then on;
-    skipna: None as xarray, False propagates NaN; arithmetic_join: "exact", ...
+    backend: "auto", "interpret", "c", "numba", "jax", "torch"; tier: "auto", "interpret",
+    "compile"; cache_dir: a folder; threads: how many may share large loops of what C compiles from
+    then on; skipna: None as xarray, False propagates NaN; arithmetic_join: "exact", ...
 
     Raises ArgumentError for an unknown option or value.
     """

@@ -1,0 +1,1 @@
+"""How a graph runs: the driver, and a folder for each backend."""

@@ -1,7 +1,8 @@
 """What a backend is, and the table of those that exist.
 
-A backend gets a positional graph of which it supports every node, and returns an `Executable`. It lists
-only its differences; what it does not support the driver runs by the reference, between compiled steps.
+A backend gets a positional graph of which it supports every node, and returns an `Executable`. It
+lists only its differences; what it does not support the driver runs by the reference, between
+compiled steps.
 """
 
 import importlib

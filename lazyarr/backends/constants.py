@@ -1,8 +1,8 @@
 """What a program computes from constants alone is computed once, when it is linked.
 
 The structure of a program never depends on data; here, after its key is settled, the nodes that no
-input reaches are evaluated by the interpreter and become constants themselves, unless that would make
-them much larger than what they are computed from.
+input reaches are evaluated by the interpreter and become constants themselves, unless that would
+make them much larger than what they are computed from.
 """
 
 import math

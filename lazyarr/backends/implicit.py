@@ -1,8 +1,8 @@
 """Implicit use: numbers are asked of expressions whose leaves all have values.
 
-A structure is interpreted when first seen and compiled when seen again (tier "auto"), or at once when
-its work is large. Values are kept on the nodes asked for, and on every node that a live handle or a
-later expression holds, so that nothing is computed twice.
+A structure is interpreted when first seen and compiled when seen again (tier "auto"), or at once
+when its work is large. Values are kept on the nodes asked for, and on every node that a live handle
+or a later expression holds, so that nothing is computed twice.
 """
 
 import gc
@@ -112,7 +112,7 @@ def _note_compile() -> None:
     if many:
         warnings.warn(
             f"{place} has compiled {MANY} different structures. Something static changes each time "
-            "(an axis, a dtype, the number of operations); make it an argument of one `function`, or "
+            "(an axis, a dtype, the number of operations); make it an argument of a `function`, or "
             'set_options(tier="interpret").',
             stacklevel=2,
         )
@@ -141,11 +141,11 @@ def _interpret(expression: Expression) -> list:
     return evaluate(graph, [v.value for v in inputs])
 
 
-# -- what else is worth keeping ---------------------------------------------------------------------
+# -- what else is worth keeping --------------------------------------------------------------------
 
 
 def held_elsewhere(expression: Expression, asked: Sequence[Variable]) -> list[Variable]:
-    """Return pending nodes that something outside the expression refers to: a live handle, a node."""
+    """Return pending nodes that something outside refers to: a live handle, a later node."""
     uses, count = expression.uses, sys.getrefcount
     skip = set(asked)
     return [
@@ -177,7 +177,7 @@ _baseline = 0
 _baseline = _measure_baseline()
 
 
-# -- seeing and forbidding --------------------------------------------------------------------------
+# -- seeing and forbidding -------------------------------------------------------------------------
 
 
 class _Watch(threading.local):
@@ -227,7 +227,7 @@ def explain_forces() -> Iterator[list]:
         _watch.forces = before
 
 
-# -- bounding what is held --------------------------------------------------------------------------
+# -- bounding what is held -------------------------------------------------------------------------
 
 _handles: list[type] = []
 

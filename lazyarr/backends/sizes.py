@@ -1,8 +1,8 @@
 """Making unknown sizes usable: what is 1, what is equal, and what must be checked at each call.
 
-A program is specialised to the pattern of its sizes: which unknowns are 1 (they broadcast), everything
-else being unknown but not 1. Sizes that an operation needs to be equal are united, and the equation is
-verified whenever the program is called.
+A program is specialised to the pattern of its sizes: which unknowns are 1 (they broadcast),
+everything else being unknown but not 1. Sizes that an operation needs to be equal are united, and
+the equation is verified whenever the program is called.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

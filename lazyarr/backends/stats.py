@@ -16,7 +16,7 @@ def count(name: str, n: int = 1) -> None:
 
 
 def stats() -> dict[str, int]:
-    """Return the counters: keys, hits, misses, interpretations, compiles and compiles by backend."""
+    """Return the counters: keys, hits, misses, interpretations, compiles (in all, by backend)."""
     names = ("keys", "hits", "misses", "interpretations", "compiles", "flushes")
     with _lock:
         return {**dict.fromkeys(names, 0), **_counts}

@@ -1,8 +1,9 @@
 """The structural key of a recorded expression, and the program that serves all with that key.
 
-In the key: ops, static parameters, dtypes, ranks, which sizes are 1, sharing, outputs. Not in it: data,
-numbers beside arrays, slice bounds, and sizes. `generalise` makes the graph that a key stands for: sizes
-become unknowns and numbers become 0-d inputs, whose values are gathered from each expression.
+In the key: ops, static parameters, dtypes, ranks, which sizes are 1, sharing, outputs. Not in it:
+data, numbers beside arrays, slice bounds, and sizes. `generalise` makes the graph that a key stands
+for: sizes become unknowns and numbers become 0-d inputs, whose values are gathered from each
+expression.
 """
 
 import operator
@@ -153,8 +154,8 @@ class General:
         sizes: list = []
         for i in self.sized:
             _collect_sizes(order[i].expr[0], sizes)
-        for i in range(0, len(sizes), _CHUNK):
-            values.append(np.empty((*sizes[i : i + _CHUNK], 0), bool))
+        chunks = range(0, len(sizes), _CHUNK)
+        values.extend(np.empty((*sizes[i : i + _CHUNK], 0), bool) for i in chunks)
         return values
 
 

@@ -1,7 +1,8 @@
 """The standard's dtypes, their promotion, and the weak Python scalars.
 
-Dtypes are `numpy.dtype` instances. Promotion follows the standard's table; mixed integer and floating
-kinds, which the standard leaves open, follow NumPy. Source: Array API standard, type promotion.
+Dtypes are `numpy.dtype` instances. Promotion follows the standard's table; mixed integer and
+floating kinds, which the standard leaves open, follow NumPy. Source: Array API standard, type
+promotion.
 """
 
 import numpy as np

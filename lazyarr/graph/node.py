@@ -1,9 +1,9 @@
 """Variable: the one node of a graph.
 
 A leaf is a symbol (no value) or data (a read-only array). Every other node holds `expr`, a tuple
-`(call, *inputs)` where `call` is an interned op with its parameters and an input is a Variable or a raw
-weak scalar (a Python number or a Size). Nothing points from a node to its consumers, so a graph is
-freed by reference counting; several outputs go through `pick` nodes.
+`(call, *inputs)` where `call` is an interned op with its parameters and an input is a Variable or a
+raw weak scalar (a Python number or a Size). Nothing points from a node to its consumers, so a graph
+is freed by reference counting; several outputs go through `pick` nodes.
 """
 
 import itertools
@@ -265,7 +265,7 @@ def as_operand(value: object) -> object:
     raise GraphError(f"cannot use a {cls.__name__} in a graph; convert it with asarray first.")
 
 
-# -- bytes held by recorded arrays ------------------------------------------------------------------
+# -- bytes held by recorded arrays -----------------------------------------------------------------
 
 TRACKED = 4096  # bytes from which an array counts
 

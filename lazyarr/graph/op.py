@@ -75,7 +75,9 @@ class Op:
     check: Check | None = None
     vjp: Callable | NoGradient | None = None
     jvp: Callable | NoGradient | str | None = None
-    batch: Callable | None = None  # (node, operands, moved, size) -> node, or None for the kind's rule
+    batch: Callable | None = (
+        None  # (node, operands, moved, size) -> node, or None for the kind's rule
+    )
     accepts: str = "all"
     result: str = "promote"
     promoted: tuple[int, ...] | None = None

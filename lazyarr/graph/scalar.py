@@ -1,8 +1,8 @@
 """The scalar language: what an elementwise op does to one element.
 
-A formula is a Python function from `Scalar`s to a `Scalar`, written with the functions of this module
-(`s.tanh(x)`, `s.select(c, a, b)`) or with operators. Every primitive has one exact meaning, given by
-its NumPy reference in `PRIMS`; a printer for C or Python is a table over the same names.
+A formula is a Python function from `Scalar`s to a `Scalar`, written with the functions of this
+module (`s.tanh(x)`, `s.select(c, a, b)`) or with operators. Every primitive has one exact meaning,
+given by its NumPy reference in `PRIMS`; a printer for C or Python is a table over the same names.
 
 >>> x = var("x", np.dtype("float64"))
 >>> str(log1p(x * x))
@@ -23,7 +23,7 @@ BOOL = np.dtype(bool)
 
 @dataclass(frozen=True)
 class Prim:
-    """A primitive: its arity, the rule for its dtype, its meaning, and a rough cost (an add is 1)."""
+    """A primitive: its arity, the rule for its dtype, its meaning, a rough cost (an add is 1)."""
 
     name: str
     arity: int
@@ -153,7 +153,9 @@ def apply(name: str, *args: object) -> Scalar:
     return Scalar(name, values, BOOL if prim.result == "bool" else model.dtype)
 
 
-def _prim(name: str, arity: int, reference: Callable, result: str = "same", cost: int = 1) -> Callable:
+def _prim(
+    name: str, arity: int, reference: Callable, result: str = "same", cost: int = 1
+) -> Callable:
     PRIMS[name] = Prim(name, arity, result, reference, cost)
 
     def build(*args):

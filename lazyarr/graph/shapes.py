@@ -1,8 +1,8 @@
 """Sizes: an int, or a polynomial with integer coefficients over unknowns.
 
-A `Size` is interned in canonical form, so identity means provably equal: the concatenation of n and n
-has size `2*n`, and `reshape(x, (2, -1))` of it has a last size n. What no polynomial can say (a floor
-division, the length of a slice, the broadcast of two unknowns) is an `Atom` with arguments.
+A `Size` is interned in canonical form, so identity means provably equal: the concatenation of n and
+n has size `2*n`, and `reshape(x, (2, -1))` of it has a last size n. What no polynomial can say (a
+floor division, the length of a slice, the broadcast of two unknowns) is an `Atom` with arguments.
 
 >>> n = unknown("n")
 >>> (n + n) - n is n
@@ -253,9 +253,11 @@ def slice_of(n: "int | Size", s: slice) -> "tuple[int | Size, int | Size, int]":
         begin, end, step = slice(start, stop, step).indices(n)
         return begin, len(range(begin, end, step)), step
     if start is None and stop is None:
-        return (0 if step > 0 else n - 1), n if abs(step) == 1 else floordiv(
-            n + (abs(step) - 1), abs(step)
-        ), step
+        return (
+            (0 if step > 0 else n - 1),
+            n if abs(step) == 1 else floordiv(n + (abs(step) - 1), abs(step)),
+            step,
+        )
     begin = 0 if start is None and step > 0 else _apply("start", n, start, stop, step)
     return begin, _apply("length", n, start, stop, step), step
 
@@ -314,7 +316,7 @@ def evaluate(size: object, env: Mapping[Atom, int]) -> int:
 
 
 def replace(size: object, mapping: Mapping[Atom, "int | Size"]) -> object:
-    """Return a size with atoms replaced, also inside computed ones; what is no Size passes through."""
+    """Return a size with atoms replaced, also inside computed ones; others pass through."""
     if not isinstance(size, Size):
         return size
     out: int | Size = 0
@@ -394,7 +396,10 @@ def bind(shapes: Iterable[tuple], values: Iterable[tuple]) -> dict[Atom, int]:
         for size, given in zip(shape, value, strict=True):
             atom = lone_atom(size)
             if atom is not None and env.setdefault(atom, given) != given:
-                raise ShapeError(f"size {atom.name} is {env[atom]} in one input and {given} in another.")
+                first = env[atom]
+                raise ShapeError(
+                    f"size {atom.name} is {first} in one input and {given} in another."
+                )
     return env
 
 

@@ -56,7 +56,7 @@ def substitute(
     mapping: Mapping[Variable, object],
     rule: Callable[[Variable], object] | None = None,
 ) -> list:
-    """Return outputs rebuilt with nodes replaced; `rule` may replace every rebuilt node once more."""
+    """Return outputs rebuilt with nodes replaced; `rule` may replace each rebuilt node again."""
     done: dict[Variable, object] = {}
     for v in toposort(outputs, stop=[k for k in mapping if k.__class__ is Variable]):
         if v in mapping:
@@ -172,9 +172,7 @@ def structure(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> tuple:
         if v.expr is None:
             rows.append((v.type, v if v.is_symbol else _Same(v.value)))
             continue
-        args = [
-            number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in v.inputs
-        ]
+        args = [number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in v.inputs]
         rows.append((v.call, *args))
     rows.append(tuple(number[v] for v in outputs))
     return tuple(rows)

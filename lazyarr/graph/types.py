@@ -58,7 +58,8 @@ class TensorType(Type):
 
     def __new__(cls, dtype: object, shape: tuple = ()):
         """Return the interned type."""
-        dtype = dtype if dtype.__class__ is not str and isinstance(dtype, np.dtype) else as_dtype(dtype)
+        if dtype.__class__ is str or not isinstance(dtype, np.dtype):
+            dtype = as_dtype(dtype)
         found = _table.get((cls, dtype, shape))
         if found is not None:
             return found
@@ -83,17 +84,22 @@ class TensorType(Type):
     def __repr__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
-    def filter(self, value: object, strict: bool = False, allow_downcast: bool = False) -> np.ndarray:
+    def filter(
+        self, value: object, strict: bool = False, allow_downcast: bool = False
+    ) -> np.ndarray:
         """Return the value as an ndarray of this dtype and rank; sizes are checked when bound."""
         array = np.asarray(value)
         if array.dtype != self.dtype:
-            weak = isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+            number = isinstance(value, bool | int | float | complex)
+            weak = number and not isinstance(value, np.generic)
             kind = "same_kind" if weak or allow_downcast else "safe"
             if strict or not np.can_cast(array.dtype, self.dtype, "unsafe" if weak else kind):
                 raise DTypeError(f"expected dtype {self.dtype}, got {array.dtype}; cast it first.")
             array = array.astype(self.dtype)
         if array.ndim != self.ndim:
-            raise ArgumentError(f"expected {self.ndim} dimensions ({self}), got shape {array.shape}.")
+            raise ArgumentError(
+                f"expected {self.ndim} dimensions ({self}), got shape {array.shape}."
+            )
         for size, given in zip(self.shape, array.shape, strict=True):
             if isinstance(size, int) and size != given:
                 raise ShapeError(f"expected shape {self.shape}, got {array.shape}.")

@@ -1,8 +1,8 @@
 """Array: the handle that users hold, a thin reference to a node of a graph.
 
-Operations record. `x[key] = value` makes the handle refer to an updated array, so every name for the
-handle sees it and other handles keep their value. Asking for a number computes, when every leaf has a
-value; a symbolic leaf raises ConcretizationError.
+Operations record. `x[key] = value` makes the handle refer to an updated array, so every name for
+the handle sees it and other handles keep their value. Asking for a number computes, when every leaf
+has a value; a symbolic leaf raises ConcretizationError.
 """
 
 import sys
@@ -22,7 +22,7 @@ from lazyarr.namespace.keys import concrete, read, shared_capsule, write
 
 
 def unwrap(value: object) -> object:
-    """Return the Variable, or raw scalar, behind anything that a function of the namespace takes."""
+    """Return the Variable, or raw scalar, behind anything that a function takes."""
     cls = value.__class__
     if cls is Array:
         return value._v

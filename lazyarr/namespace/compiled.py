@@ -72,7 +72,12 @@ class Function:
     """
 
     def __init__(
-        self, inputs: object, outputs: object, backend: str | None, givens: Sequence, updates: Sequence
+        self,
+        inputs: object,
+        outputs: object,
+        backend: str | None,
+        givens: Sequence,
+        updates: Sequence,
     ):
         top = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         flat, self.in_tree = flatten(top)
@@ -215,6 +220,7 @@ class Function:
 
 
 def is_leaf(h: object) -> bool:
+    """Tell whether a value is a handle."""
     return isinstance(h, Array | XTensor)
 
 
@@ -261,8 +267,8 @@ def _state_changes(updates: Sequence) -> tuple[list[Cell], list]:
         new = output_node(value)
         if new.type is not target._v.type:
             raise GraphError(
-                f"the update of {target._v.name or 'a shared array'} has type {new.type}, the state "
-                f"has {target._v.type}; cast or reshape it."
+                f"the update of {target._v.name or 'a shared array'} is {new.type}, the state "
+                f"is {target._v.type}; cast or reshape it."
             )
         targets.append(target.cell)
         changed.append(value)
@@ -272,16 +278,16 @@ def _state_changes(updates: Sequence) -> tuple[list[Cell], list]:
 
 
 def output_node(handle: object) -> Variable:
+    """Return the node of an output: a handle, or anything that `asarray` takes."""
     node = unwrap(handle)
     return node if node.__class__ is Variable else asarray(handle)._v
 
 
 def check_inputs(graph: Graph) -> None:
+    """Raise GraphError where outputs depend on symbols that are no inputs."""
     missing = graph.missing()
     if missing:
-        names = ", ".join(
-            f"{v.name or v.type!r} (made at {v.where_made()})" for v in missing[:5]
-        )
+        names = ", ".join(f"{v.name or v.type!r} (made at {v.where_made()})" for v in missing[:5])
         raise GraphError(f"the outputs also depend on {names}; add it to the inputs.")
     if len(set(graph.inputs)) != len(graph.inputs):
         raise GraphError("an input is given twice.")

@@ -1,7 +1,7 @@
 """State that compiled functions share and update: `shared`.
 
-A shared array is an input that no call gives: each function reads its value when called, and `updates=`
-writes it after a call. Values never alias what the caller holds.
+A shared array is an input that no call gives: each function reads its value when called, and
+`updates=` writes it after a call. Values never alias what the caller holds.
 """
 
 import weakref
@@ -72,4 +72,3 @@ def cells_below(nodes: Sequence[Variable], given: Sequence[Variable]) -> dict[Va
     """Return the shared leaves that nodes depend on and that are no inputs, with their cells."""
     skip = set(given)
     return {v: _cells[v] for v in leaves(nodes) if v.is_symbol and v in _cells and v not in skip}
-

@@ -39,7 +39,7 @@ def _size(entry: object, name: str) -> object:
         return entry
     size = int(entry)  # type: ignore[call-overload]
     if size < 0:
-        raise ShapeError(f"symbol {name!r}: a size cannot be {size}; write None for an unknown one.")
+        raise ShapeError(f"symbol {name!r}: a size cannot be {size}; an unknown one is None.")
     return size
 
 
@@ -67,8 +67,10 @@ def symbol(name: str, *, shape=None, dims=None, coords=None, dtype=dtypes.float6
         shape = (shape,)
     sizes = tuple(_size(s, d) for s, d in zip(shape, dims, strict=True))
     node = make_symbol(XTensorType(dtype, dims, sizes), name)
-    return XTensor._of(node, None, name, None).assign_coords(labels) if labels else XTensor._of(
-        node, None, name, None
+    return (
+        XTensor._of(node, None, name, None).assign_coords(labels)
+        if labels
+        else XTensor._of(node, None, name, None)
     )
 
 
@@ -124,9 +126,7 @@ def _trace(f: Callable, tree, handles: list, values: list, backend: str | None) 
     )
     found, out_tree = flatten(f(*args, **kwargs))
     arrays = [x for x in found if is_leaf(x)]
-    graph = Graph(
-        [s._v for s in symbols if s is not None], [x._v for x in arrays]
-    )
+    graph = Graph([s._v for s in symbols if s is not None], [x._v for x in arrays])
     check_inputs(graph)
     held: list = []
     if any(isinstance(h, XTensor) and h._coords for h in handles):
@@ -137,9 +137,7 @@ def _trace(f: Callable, tree, handles: list, values: list, backend: str | None) 
     def run(given: Sequence):
         values = [np.asarray(v) for v in compute_nodes([h._v for h in given])]
         out = iter(program([*values, *held]))
-        return unflatten(
-            out_tree, [_with_value(x, next(out)) if is_leaf(x) else x for x in found]
-        )
+        return unflatten(out_tree, [_with_value(x, next(out)) if is_leaf(x) else x for x in found])
 
     return run
 
@@ -165,7 +163,7 @@ def compute(*things: object):
     for v in leaves(nodes):
         if v.is_symbol:
             raise ConcretizationError(
-                f"compute needs values, but an expression depends on the symbol {v.name!r} (made at "
+                f"compute needs values, but an expression depends on the symbol {v.name!r} (from "
                 f"{v.where_made()}); compile it with `function`."
             )
     values = [np.array(v) for v in compute_nodes(nodes)]

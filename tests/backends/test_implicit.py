@@ -60,7 +60,9 @@ def test_changing_sizes_and_labels_of_named_arrays_compile_nothing_new(backend):
         x = xp.XTensor(a, dims=("obs", "group"), coords={"group": [f"{i}-{j}" for j in range(m)]})
         y = xp.XTensor(b, dims="group", coords={"group": x.coords["group"]})
         got = ((x - y) * choose.random() * 0 + xp.exp(x * y)).isel(obs=slice(k, None)).mean("obs")
-        np.testing.assert_allclose(got.sel(group=f"{i}-1").values, np.exp(a * b)[k:].mean(axis=0)[1])
+        np.testing.assert_allclose(
+            got.sel(group=f"{i}-1").values, np.exp(a * b)[k:].mean(axis=0)[1]
+        )
 
     with xp.set_options(skipna=False):
         gained = before_and_after(lambda: [one(i) for i in range(100)])

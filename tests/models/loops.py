@@ -133,7 +133,10 @@ def lotka_volterra(x: Any, data: Data) -> Any:
         u2, v2 = slope(u + h / 2 * u1, v + h / 2 * v1)
         u3, v3 = slope(u + h / 2 * u2, v + h / 2 * v2)
         u4, v4 = slope(u + h * u3, v + h * v3)
-        return (u + h / 6 * (u1 + 2 * u2 + 2 * u3 + u4), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)), None
+        return (
+            u + h / 6 * (u1 + 2 * u2 + 2 * u3 + u4),
+            v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4),
+        ), None
 
     def year(state: Any, _: Any) -> Any:
         state, _ = xp.scan(step, state, length=20)
@@ -193,7 +196,9 @@ def covid19imperial_v2(x: Any, data: Data) -> Any:
         new = (1 - total / population) * r * past
         return (history.at[:, day].set(new), total), None
 
-    seeded = xp.concat([xp.broadcast_to(y[:, None], (m, first)), xp.zeros((m, days - first))], axis=1)
+    seeded = xp.concat(
+        [xp.broadcast_to(y[:, None], (m, first)), xp.zeros((m, days - first))], axis=1
+    )
     now = (xp.arange(first, days), xp.permute_dims(reproduction, (1, 0))[first:])
     (infections, _), _ = xp.scan(step, (seeded, (first - 1) * y), now)
     kernel = np.zeros((m, days, days))  # deaths on a day from infections on another
@@ -203,7 +208,9 @@ def covid19imperial_v2(x: Any, data: Data) -> Any:
     deaths = ifr[:, None] * xp.matmul(xp.asarray(kernel), infections[:, :, None])[:, :, 0]
     counts = np.asarray(data["deaths"], np.float64).T
     day = np.arange(days)
-    seen = (day >= np.asarray(data["EpidemicStart"])[:, None] - 1) & (day < np.asarray(data["N"])[:, None])
+    seen = (day >= np.asarray(data["EpidemicStart"])[:, None] - 1) & (
+        day < np.asarray(data["N"])[:, None]
+    )
     k = xp.asarray(np.where(seen, counts, 0.0))
     expected = xp.where(xp.asarray(seen), deaths, 1.0)
     lgamma = special.gammaln

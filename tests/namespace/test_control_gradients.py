@@ -124,7 +124,10 @@ def choices(xs: Any, w: Any) -> Any:
 def guarded(xs: Any, w: Any) -> Any:
     """A root of negative numbers behind where."""
     c, ys = xp.scan(
-        lambda c, x: (c * w[0] + xp.where(x > 0, xp.sqrt(x * w[1]), 0.0), xp.where(x > 0, xp.log(x), c)),
+        lambda c, x: (
+            c * w[0] + xp.where(x > 0, xp.sqrt(x * w[1]), 0.0),
+            xp.where(x > 0, xp.log(x), c),
+        ),
         0.5, xs,
     )  # fmt: skip
     return c + xp.sum(ys)

@@ -112,9 +112,7 @@ _unary(
 
 def _logaddexp_formula(a, b):
     equal = s.eq(a, b)
-    return s.select(
-        equal, a + math.log(2), s.maximum(a, b) + s.log1p(s.exp(-s.abs_(a - b)))
-    )
+    return s.select(equal, a + math.log(2), s.maximum(a, b) + s.log1p(s.exp(-s.abs_(a - b))))
 
 
 def _logaddexp_vjp(g, y, a, b):
