@@ -1,6 +1,7 @@
 # make demo: set up what the demo needs and run it      make test: set up and run the tests
 # make fast: the everyday tests                         make lint: ruff and mypy
 # make bench: the project's own benchmarks              make clean: forget the environment
+# make sanitize: the catalogue of ops as C under the address and undefined-behaviour sanitizers of gcc
 # make conformance: the Array API standard's checks     (docs/conformance.md has the long runs)
 #
 # Needs Python 3.11 or newer with venv and pip, and a C compiler. PYTHON=/path/to/python chooses
@@ -41,6 +42,13 @@ conformance: $(VENV)/ready-test
 	$(BIN)/python -m conformance own lazyarr:interpret lazyarr:c --examples 3
 	@mkdir -p build
 	$(BIN)/python -m conformance report numpy array_api_strict lazyarr --html build/conformance.html
+
+sanitize: $(VENV)/ready-test
+	CC="gcc -fsanitize=address,undefined -fno-sanitize-recover=undefined" ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libubsan.so)" \
+	LAZYARR_LAUNCHER=ctypes LAZYARR_CACHE_DIR="$$(mktemp -d)" \
+	$(BIN)/python -m pytest -q tests/backends/test_ops.py tests/backends/loop tests/backends/c -k "not numba and not jax \
+	and not torch and not sanitizers and not instructions and not compiler and not launcher and not ten_million"
 
 clean:
 	rm -rf $(VENV) build lazyarr.egg-info
