@@ -29,7 +29,7 @@ from lazyarr.backends.loop.ir import (
 )
 from lazyarr.backends.loop.notation import Access, Buffer
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
-from lazyarr.backends.loop.sums import by_length, in_blocks, is_long_sum
+from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
 from lazyarr.backends.loop.values import OFTEN, Scope, Values, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
@@ -82,9 +82,10 @@ class Emitter(Values):
         make: Callable,
         precise: bool = False,
         threads: bool = False,
+        by_length: bool = True,
     ):
         super().__init__(drop, precise)
-        self.threads = threads
+        self.threads, self.by_length = threads, by_length
         self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
@@ -120,13 +121,19 @@ class Emitter(Values):
         reductions = tuple(changed.items()) if kind == "simd" else ()
         lanes = GATHER_LANES if scope.gathers else 0
         node = For(counter, count, kind, scope.body, reductions, lanes)
-        if is_long_sum(node):
-            split = in_blocks if len(self.scopes) == 1 else by_length
-            above.body += split(node, lambda a, b: self._local(a, len(self.scopes) - 1, b))
+        outermost, make = len(self.scopes) == 1, self._maker()
+        if outermost and is_long_sum(node):
+            above.body += in_blocks(node, make)
+        elif self.by_length and not outermost and (is_long_sum(node) or has_rows(node)):
+            above.body += by_length(node, make)
         else:
             above.body.append(node)
         for code, flag in scope.flags.items():
             above.body.append(Fail(self.let("ne", flag, constant(0)), code))
+
+    def _maker(self) -> Callable:
+        depth = len(self.scopes) - 1
+        return lambda letter, mutable: self._local(letter, depth, mutable)
 
     def _loop(self, loop: Loop) -> None:
         if loop.role == "serial" and all(map(is_sum_scatter, loop.items)):
@@ -168,7 +175,8 @@ class Emitter(Values):
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
         factors = list(self._here.plain)
-        if not factors and self._here.inverted and total.prim != "const" and len(self.scopes) > 2:
+        rows = self.by_length and total.prim != "const" and len(self.scopes) > 2
+        if not factors and self._here.inverted and rows:
             self._by_length(loop, counter, total)
             return
         if not factors:
@@ -196,13 +204,17 @@ class Emitter(Values):
         some = self.let("select", few, total, constant(0))
         many = self.let("select", few, constant(0), total)
         self.scopes.append(scope)
+        self.by_length = False
         self._close(counter, many, "simd")
         self.precise = True
         counter = self._open(loop)
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
         self._close(counter, some, "simd")
-        self.precise = False
+        self.precise, self.by_length = False, True
+        node = next(n for n in reversed(self._here.body) if isinstance(n, For))
+        if has_rows(node):
+            node.lanes = node.lanes or lanes_of(node)
 
     def _jam(self, loop: Loop, total: Scalar) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""

@@ -123,17 +123,20 @@ def round_up(n: int) -> int:
     return (n + 63) // 64 * 64 + 64
 
 
-def plan(graph: Graph, precise: bool = False, threads: int = 1) -> Plan:
+def plan(graph: Graph, precise: bool = False, threads: int = 1, *, by_length: bool = True) -> Plan:
     """Lower, schedule and emit a graph of ops that the loop family supports.
 
     `precise` keeps divisions that could be products with a reciprocal; loops whose iterations are
-    independent are marked where there are more `threads` than one.
+    independent are marked where there are more `threads` than one. `by_length`: rows of unknown
+    length get one loop for short ones and another for long ones.
     """
     program, block = _scheduled(graph)
     drop = shared_dims(block)
     many = _written_often(block)
     functions = [
-        _function(f"part{k}", items, Emitter(many, drop, program.buffer, precise, threads > 1))
+        _function(
+            f"part{k}", items, Emitter(many, drop, program.buffer, precise, threads > 1, by_length)
+        )
         for k, items in enumerate(_segments(block))
     ]
     kept = {

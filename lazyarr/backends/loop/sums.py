@@ -9,9 +9,13 @@ from dataclasses import replace
 
 from lazyarr.backends.loop.ir import BOOL, INT64, Accumulate, For, Init, Let, constant
 from lazyarr.graph import scalar
-from lazyarr.graph.scalar import Scalar
+from lazyarr.graph.scalar import PRIMS, Scalar
 
 Make = Callable[[str, bool], object]  # makes a local of a letter, that may change or not
+SHORT = 129  # rows below this length
+NARROW = 32  # bytes of the vectors that add up short rows
+DEAR_LANES = 8  # elements of short rows whose functions are computed at once
+SMALL = 100  # nodes of a body that may stand in two loops
 BLOCK = 512  # elements whose partial sums are added plainly
 
 
@@ -27,12 +31,38 @@ def _adds(local: Scalar, monoid: str | None) -> bool:
 
 
 def by_length(node: For, make: Make) -> list:
-    """Return the nodes for sums along rows: plain where the row is one block, else in blocks."""
+    """Return the nodes for a loop along rows: narrow vectors for short ones, blocks for long sums."""
     nodes: list = []
-    one = _let(nodes, make, "lt", node.extent, constant(BLOCK + 1), dtype=BOOL)
-    short = _let(nodes, make, "select", one, node.extent, constant(0))
-    long = _let(nodes, make, "select", one, constant(0), node.extent)
-    return [*nodes, replace(node, extent=short), *in_blocks(replace(node, extent=long), make)]
+    few = _let(nodes, make, "lt", node.extent, constant(SHORT), dtype=BOOL)
+    short = _let(nodes, make, "select", few, node.extent, constant(0))
+    long = replace(node, extent=_let(nodes, make, "select", few, constant(0), node.extent))
+    plain = replace(node, extent=short, body=[*node.body], lanes=node.lanes or lanes_of(node))
+    return [*nodes, plain, *(in_blocks(long, make) if is_long_sum(long) else [long])]
+
+
+def lanes_of(node: For) -> int:
+    """Return how many elements of a short row are done at once."""
+    if any(isinstance(n, Let) and _is_dear(n.value.prim) for n in node.body):
+        return DEAR_LANES
+    return NARROW // max((n.local.dtype.itemsize for n in node.body if _is_float(n)), default=8)
+
+
+def _is_dear(prim: str) -> bool:
+    return prim in PRIMS and PRIMS[prim].cost >= 10
+
+
+def has_rows(node: For) -> bool:
+    """Tell whether a vector loop over rows of unknown length is worth two versions.
+
+    Sixteen lanes of float32 leave short rows to scalar code; eight of float64 do not.
+    """
+    known = node.extent.prim == "const" or node.kind != "simd"
+    single = any(_is_float(n) and n.local.dtype.itemsize == 4 for n in node.body)
+    return not known and len(node.body) <= SMALL and single
+
+
+def _is_float(n: object) -> bool:
+    return isinstance(n, Let | Accumulate) and n.local.dtype.kind == "f"
 
 
 def in_blocks(node: For, make: Make) -> list:

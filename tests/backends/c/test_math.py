@@ -60,8 +60,10 @@ MPMATH = {
     "gammaln": (mpmath.loggamma, [within(0, 3), within(0.9, 1.1), within(0, 50), positive]),
     "digamma": (mpmath.digamma, [within(0, 3), within(1.4, 1.5), within(0, 50), within(10, 1e6)]),
 }
-EDGES = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, np.inf, -np.inf, np.nan, 1e-310, -1e-310,
-         1e300, -1e300, 709.7, 709.8, 710.5, -708.5, -745.1, -745.2, -745.3, -1e4, 1e-30]  # fmt: skip
+EDGES = [
+    0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, np.inf, -np.inf, np.nan, 1e-310, -1e-310,
+    1e300, -1e300, 709.7, 709.8, 710.5, -708.5, -745.1, -745.2, -745.3, -1e4, 1e-30,
+]  # fmt: skip
 
 
 def compiled(name: str, dtype: str):

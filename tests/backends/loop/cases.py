@@ -72,7 +72,7 @@ def products() -> Case:
 
 
 def library_products() -> Case:
-    """Products of all layouts, batched, symmetric, with vectors, of stored and computed operands."""
+    """Products of all layouts, batched, symmetric, with vectors, of computed operands."""
     x, w, v, u, b = leaf(N, M), leaf(M, K), leaf(M), leaf(N), leaf(2, N, M)
     t = op.permute_dims(x, (1, 0))
     batched = op.matmul(b, op.permute_dims(b, (0, 2, 1)))
@@ -254,7 +254,8 @@ def shifting_scan() -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
-        elementwise, softmax, reductions, extremes, products, library_products, static_products, gathers, scatters,
+        elementwise, softmax, reductions, extremes, products, library_products,
+        static_products, gathers, scatters,
         regions, cumulative, joins, movement, same_again, transposed_with_itself, float32,
         integers, creation, broadcasts, linear_algebra, systems, scalar_scan, swapping_scan, hmm,
         nested_scan, history_scan, shifting_scan,
