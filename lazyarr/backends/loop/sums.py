@@ -31,7 +31,7 @@ def _adds(local: Scalar, monoid: str | None) -> bool:
 
 
 def by_length(node: For, make: Make) -> list:
-    """Return the nodes for a loop along rows: narrow vectors for short ones, blocks for long sums."""
+    """Return the nodes for a loop along rows: narrow vectors for short ones, else blocks."""
     nodes: list = []
     few = _let(nodes, make, "lt", node.extent, constant(SHORT), dtype=BOOL)
     short = _let(nodes, make, "select", few, node.extent, constant(0))
