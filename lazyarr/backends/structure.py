@@ -169,7 +169,8 @@ def _scalar_dtype(node: Variable, x: object) -> np.dtype:
     if node.op.name == "full" or "weak_numbers" in node.op.facts:
         return node.type.dtype
     arrays = [v for v in node.inputs if v.__class__ is Variable]
-    if node.op.kind == "composite" and arrays:  # its expansion sets the number beside the arrays
+    beside = node.op.kind == "composite" and node.op.accepts != "all"  # not a shift or an index
+    if beside and arrays:
         return dtypes.weak(arrays[0].type.dtype, x.__class__)
     return dtypes.DEFAULTS[x.__class__]
 

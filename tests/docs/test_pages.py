@@ -1,6 +1,7 @@
 """The pages of docs/ that hold examples run from top to bottom."""
 
 import doctest
+import importlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ def test_page(page):
     for package in ("xarray", "jax", "torch"):
         if package == "xarray" or f"import {package}" in text:
             pytest.importorskip(package)
+    if "import jax" in text:  # as in a fresh process, whatever ran before in this one
+        importlib.import_module("jax").config.update("jax_enable_x64", False)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert result.attempted > 0

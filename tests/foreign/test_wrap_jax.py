@@ -201,7 +201,8 @@ def test_declared_types_are_verified():
 
 @on_backends
 def test_dtypes_follow_the_arrays(backend):
-    """JAX's global flag stays off; float32 functions see JAX's 32-bit mode."""
+    """JAX's global flag stays as it is; float32 functions see JAX's 32-bit mode."""
+    jax.config.update("jax_enable_x64", False)  # whatever ran before in this process
     seen = []
 
     @xp.wrap_jax
