@@ -18,7 +18,7 @@ from tests.passes.instances import instances, values
 
 pytestmark = pytest.mark.fast
 
-# `drop_rule` needs what only `custom_vjp` and `custom_jvp` record; their tests run it on all backends.
+# `drop_rule` needs what only `custom_vjp` and `custom_jvp` record; their tests run it everywhere.
 MADE_BY_USERS = {"drop_rule"}
 EXACT = [
     rule
