@@ -22,7 +22,7 @@ test: $(VENV)/ready-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fast: $(VENV)/ready-test
-	$(BIN)/python -m pytest -m fast
+	$(BIN)/python -m pytest -m fast -k "not numba and not jax and not torch" -n auto
 
 lint: $(VENV)/ready-test
 	$(BIN)/python -m ruff check .
