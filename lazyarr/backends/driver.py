@@ -19,7 +19,7 @@ from lazyarr.backends.interpret import InterpretBackend
 from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
 from lazyarr.graph import dtypes, shapes
-from lazyarr.graph.evaluate import apply_reference, concrete_params, evaluate
+from lazyarr.graph.evaluate import apply_reference, bind_found, concrete_params, evaluate
 from lazyarr.graph.node import UNSET, Variable, symbol
 from lazyarr.graph.traverse import Graph, substitute
 from lazyarr.graph.types import TensorType
@@ -87,6 +87,7 @@ class Variant:
             return self.failed([*arrays, *self.constants]) if code else out
         given = [*arrays, *self.constants]
         store: list = [*given, *[None] * (self.slots - len(given))]
+        env: dict | None = None
         for step in self.steps:
             values = [store[i] for i in step.slots_in]
             for i in step.sized:
@@ -99,6 +100,9 @@ class Variant:
                     return self.failed(given)
             else:
                 out = [_run_reference(step, values)]
+                if step.node is not None and "finds_sizes" in step.node.op.facts:
+                    env = _sizes_of(self.graph, given) if env is None else env
+                    bind_found(step.node, out[0], env)
             for i, value in zip(step.slots_out, out, strict=True):
                 store[i] = value
         return _fresh([store[i] for i in self.outputs], given)
@@ -107,6 +111,12 @@ class Variant:
         """Raise the error of the check that failed."""
         evaluate(self.graph, given)
         raise LazyArrError("a check failed while the program ran, but not in the interpreter.")
+
+
+def _sizes_of(graph: Graph, given: Sequence) -> dict:
+    """Return the unknown sizes that inputs tell."""
+    known = [(v, a) for v, a in zip(graph.inputs, given, strict=True) if hasattr(v.type, "shape")]
+    return shapes.bind((v.type.shape for v, _ in known), (np.shape(a) for _, a in known))
 
 
 def _run_reference(step: Step, values: Sequence) -> object:
@@ -143,7 +153,8 @@ class Program:
         self.named_sizes = size_checks(graph.outputs)
         self.graph = lower_named(graph)
         self.atoms = sorted(sizes.free_atoms(self.graph), key=lambda a: a.uid)
-        self.tests = sizes.derived_tests(self.graph) if self.atoms else []
+        known = set(self.atoms)
+        self.tests = [t for t in sizes.derived_tests(self.graph) if shapes.atoms(t) <= known]
         self.variants: dict[tuple, Variant] = {}
         self.lock = threading.Lock()
         self.variant(((), ()))

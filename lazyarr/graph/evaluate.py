@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lazyarr.errors import GraphError
+from lazyarr.errors import GraphError, ShapeError
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.shapes import Atom
@@ -40,14 +40,33 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
             continue
         values[node] = run_node(node, values, sizes)
         if "finds_sizes" in node.op.facts:
-            types = (t.shape for t in node.type.types)
-            sizes.update(shapes.bind(types, map(np.shape, values[node])))
+            bind_found(node, values[node], sizes)
         for x in node.inputs:  # drop temporaries after their last use
             if x.__class__ is Variable:
                 left[x] -= 1
                 if not left[x]:
                     del values[x]
     return [values[v] for v in graph.outputs]
+
+
+def bind_found(node: Variable, result: object, sizes: dict[Atom, int]) -> None:
+    """Add the sizes that the result of a node tells, and raise where others told differently."""
+    many = isinstance(node.type, TupleType)
+    types = node.type.types if many else (node.type,)
+    for t, value in zip(types, result if many else (result,), strict=True):
+        for expected, found in zip(t.shape, np.shape(value), strict=True):
+            atom = shapes.lone_atom(expected)
+            if atom is not None and atom.kind == "dim":
+                expected = sizes.setdefault(atom, found)
+            elif shapes.atoms(expected) <= sizes.keys():
+                expected = shapes.evaluate(expected, sizes)
+            else:
+                continue
+            if expected != found:
+                raise ShapeError(
+                    f"{node.op.name}: a size found while running is {found}, where {expected} is "
+                    f"needed beside other arrays; made at {node.where_made()}."
+                )
 
 
 def _use_counts(order: Sequence[Variable], graph: Graph) -> dict[Variable, int]:

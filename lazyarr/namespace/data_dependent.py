@@ -1,7 +1,7 @@
 """Functions whose shapes depend on data: they compute at once, so that `.shape` is ints.
 
 Their results are read by index from the operand, so derivatives flow through them. For symbolic
-operands they raise ConcretizationError.
+operands the same is recorded, with a size that is found when the program runs or stated by `size=`.
 """
 
 from collections import namedtuple
@@ -9,10 +9,13 @@ from collections import namedtuple
 import numpy as np
 
 from lazyarr.errors import ShapeError
+from lazyarr.graph import dtypes, shapes
 from lazyarr.graph.node import Variable, data
 from lazyarr.graph.ops._declare import axis_of
 from lazyarr.graph.ops.indexing import gather
+from lazyarr.graph.ops.searching import indices_of, positions
 from lazyarr.graph.registry import op
+from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.keys import concrete
 
@@ -26,17 +29,33 @@ def _node(x: object) -> Variable:
     return v if v.__class__ is Variable else data(np.asarray(v))
 
 
-def nonzero(x, /):
-    """Return for each axis the indices of the elements that are not 0, in C order."""
+def _found(counts: Variable, size: object) -> Variable:
+    """Return positions of counts; where a stated size is not reached, position 0."""
+    found = positions(counts, size)
+    return found if size is None else op.maximum(found, 0)
+
+
+def nonzero(x, /, *, size=None):
+    """Return for each axis the indices of the elements that are not 0, in C order.
+
+    size: the number of results (an int), for backends that compile every size (JAX within its own
+    transforms): more are left out, missing ones have index 0. Without it symbolic operands give a
+    size that is known when the program runs.
+    """
     v = _node(x)
     if not v.type.ndim:
         raise ShapeError("nonzero of a 0-d array; use expand_dims first, or `x != 0`.")
+    if size is not None or v.symbolic:
+        hit = v if v.type.dtype == dtypes.bool_ else op.not_equal(v, 0)
+        return tuple(map(Array, indices_of(hit, size)))
     return tuple([Array(data(i.copy())) for i in np.nonzero(concrete(v, "nonzero"))])
 
 
-def _unique(x: object, what: str) -> tuple:
+def _unique(x: object, what: str, size: object) -> tuple:
     """Return the operand flat, first index, inverse and count of each distinct element."""
     v = _node(x)
+    if size is not None or v.symbolic:
+        return _unique_symbolic(v, size)
     flat = concrete(v, what).reshape(-1)
     order = np.argsort(flat, kind="stable")
     in_order = flat[order]
@@ -54,39 +73,64 @@ def _unique(x: object, what: str) -> tuple:
     return Array(values), *(Array(data(i.astype(np.int64))) for i in (first, shaped, counts))
 
 
-def unique_all(x, /):
-    """Return distinct elements, the first index of each, the inverse and the counts."""
-    return UniqueAll(*_unique(x, "unique_all"))
+def _unique_symbolic(v: Variable, size: object) -> tuple:
+    """The same recorded: the size is found when the program runs, or stated."""
+    flat, n = op.reshape(v, (-1,)), shapes.product(v.type.shape)
+    if v.type.dtype in dtypes.COMPLEX:
+        order = op.argsort(op.imag(flat))
+        order = gather(order, op.argsort(gather(op.real(flat), order, 0)), 0)
+    else:
+        order = op.argsort(flat)
+    in_order, places = gather(flat, order, 0), op.arange(0, n, 1, dtype=dtypes.int64)
+    before = gather(in_order, op.maximum(op.subtract(places, 1), 0), 0)
+    new = op.logical_or(op.equal(places, 0), op.not_equal(in_order, before))
+    start = positions(new, None if size is None else size + 1)  # and where the next one starts
+    bounds = op.where(op.less(start, 0), n, start)
+    if size is None:
+        bounds = op.concat([bounds, op.full((1,), n, dtype=dtypes.int64)])
+    else:
+        start = op.drop_end(start, 0)
+    first = gather(order, op.maximum(start, 0), 0)
+    number = op.subtract(op.cumulative_sum(op.astype(new, dtypes.int64), axis=0), 1)
+    inverse = op.take_set(op.zeros_like(order), order, number, axis=0)
+    counts = op.subtract(op.drop_start(bounds, 0), op.drop_end(bounds, 0))
+    shaped = op.reshape(inverse, v.type.shape)
+    return tuple(map(Array, (gather(flat, first, 0), first, shaped, counts)))
 
 
-def unique_counts(x, /):
-    """Return distinct elements and how often each occurs."""
-    values, _, _, counts = _unique(x, "unique_counts")
+def unique_all(x, /, *, size=None):
+    """Return distinct elements, the first index of each, the inverse and the counts.
+
+    size: as in `nonzero`; missing ones have the smallest element and a count of 0.
+    """
+    return UniqueAll(*_unique(x, "unique_all", size))
+
+
+def unique_counts(x, /, *, size=None):
+    """Return distinct elements and how often each occurs; size: as in `unique_all`."""
+    values, _, _, counts = _unique(x, "unique_counts", size)
     return UniqueCounts(values, counts)
 
 
-def unique_inverse(x, /):
-    """Return distinct elements and for each element the index of the one it equals."""
-    values, _, inverse, _ = _unique(x, "unique_inverse")
+def unique_inverse(x, /, *, size=None):
+    """Return distinct elements and for each the index of its equal; size: as in `unique_all`."""
+    values, _, inverse, _ = _unique(x, "unique_inverse", size)
     return UniqueInverse(values, inverse)
 
 
-def unique_values(x, /):
-    """Return the distinct elements; each NaN counts as one of its own."""
-    return _unique(x, "unique_values")[0]
+def unique_values(x, /, *, size=None):
+    """Return the distinct elements; each NaN is one of its own; size: as in `unique_all`."""
+    return _unique(x, "unique_values", size)[0]
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x, repeats, /, *, axis=None, size=None):
     """Return each element repeated along an axis (None: flattened first), by one number or by many.
 
-    An array of numbers needs a value, since the shape depends on it.
+    size: the length of the result, as in `nonzero`, when repeats is an array.
     """
     v, times = _node(x), unwrap(repeats)
-    if (
-        times.__class__ is Variable
-        and times.type.ndim == 0
-        and np.issubdtype(times.dtype, np.integer)
-    ):
+    single = times.__class__ is Variable and times.type.ndim == 0
+    if single and np.issubdtype(times.dtype, np.integer) and not times.symbolic:
         times = int(concrete(times, "repeat"))
     elif isinstance(times, list | tuple):
         times = data(np.asarray(times))
@@ -95,12 +139,20 @@ def repeat(x, repeats, /, *, axis=None):
     if axis is None:
         v, axis = op.reshape(v, (-1,)), 0
     axis = axis_of(v, axis)
-    n, many = v.type.shape[axis], concrete(times, "repeat by an array")
-    if many.ndim != 1 or many.dtype.kind not in "iu" or (many.size != 1 and many.size != n):
+    n = v.type.shape[axis]
+    _check_repeats(times.type, n)
+    if size is not None or times.symbolic:
+        return Array(gather(v, _found(op.broadcast_to(times, (n,)), size), axis))
+    many = concrete(times, "repeat by an array")
+    if many.size == 1:
+        return Array(op.repeat(v, int(many.reshape(())), axis=axis))
+    return Array(gather(v, data(np.repeat(np.arange(n), many)), axis))
+
+
+def _check_repeats(t: TensorType, n: object) -> None:
+    known = all(isinstance(s, int) for s in (*t.shape, n))
+    if t.ndim > 1 or t.dtype.kind not in "iu" or (known and t.shape not in ((), (1,), (n,))):
         raise ShapeError(
-            f"repeat: repeats of shape {many.shape} and dtype {many.dtype} for an axis of size "
+            f"repeat: repeats of shape {t.shape} and dtype {t.dtype} for an axis of size "
             f"{n}; it takes one integer, or one for each element."
         )
-    if many.size == 1:
-        return Array(op.repeat(v, int(many[0]), axis=axis))
-    return Array(gather(v, data(np.repeat(np.arange(n), many)), axis))

@@ -1,7 +1,8 @@
 """Keys of `x[key]` and `x[key] = value`: handles are unwrapped, boolean masks become indices.
 
-A mask that has a value is turned into the indices of its true elements, so that the shape of the
-result is known. Setting by a mask alone needs no value of it: it is a choice between two arrays.
+A mask is turned into the indices of its true elements: at once where it can have a value, so that
+the shape of the result is known, else with a size that is found when the program runs. Setting by a
+mask alone needs neither: it is a choice between two arrays.
 """
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from lazyarr.errors import BoundsError, ConcretizationError
 from lazyarr.graph.node import UNSET, Variable, compute_values, data
 from lazyarr.graph.ops.indexing import getitem, update
+from lazyarr.graph.ops.searching import indices_of
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
 
@@ -81,6 +83,10 @@ def _masks_replaced(x: Variable, many: list) -> tuple[Variable, tuple]:
             continue
         mask = k if k.__class__ is Variable else np.asarray(k)
         _check_mask(mask, x.shape, axis)
+        if mask.__class__ is Variable and mask.symbolic and mask.ndim:
+            out.extend(indices_of(mask))
+            axis += mask.ndim
+            continue
         value = concrete(mask, "a boolean mask") if mask.__class__ is Variable else mask
         if value.ndim:
             out.extend(data(i.copy()) for i in np.nonzero(value))

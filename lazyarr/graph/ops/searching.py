@@ -1,7 +1,8 @@
 """Searching and counting. Source: Array API standard 2025.12, searching and utility functions.
 
-`argmax`, `argmin` stand with the reductions, `where` with the elementwise functions. What has a
-shape that depends on data (`nonzero`) is computed at once by the namespace.
+`argmax`, `argmin` stand with the reductions, `where` with the elementwise functions. All that has
+a shape that depends on data (`nonzero`, boolean masks, `unique_*`, `repeat` by an array) is made of
+one op, `repeated`, whose result has a size that only running it finds.
 """
 
 import numpy as np
@@ -70,6 +71,65 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
             raise DTypeError(f"searchsorted takes real dtypes, got {x.type.dtype}.")
     operands = (x1, x2) if sorter is None else (x1, x2, variable_of(sorter))
     return operands, {"side": side}
+
+
+# -- sizes that depend on data --------------------------------------------------------------------
+
+
+def _repeated_reference(counts, *, length):
+    return np.repeat(np.arange(counts.size), counts)
+
+
+def _repeated_batch(node, args, moved, size):
+    raise ShapeError(
+        "a batched function finds sizes that depend on data, which can differ between the elements "
+        "of the batch; state a bound with `size=`."
+    )
+
+
+@declare(
+    "library",
+    infer=lambda types, params: TensorType(dtypes.int64, (params["length"],)),
+    reference=_repeated_reference,
+    vjp=_INDEX,
+    batch=_repeated_batch,
+    facts=frozenset({"finds_sizes"}),
+    sizes=("length",),
+    public=False,
+)
+def repeated(counts, /, *, length=None):
+    """Each position i of an axis counts[i] times, in order; the length is known when it ran."""
+    counts = variable_of(counts)
+    if counts.type.dtype != dtypes.int64:
+        counts = op.astype(counts, dtypes.int64)
+    return (counts,), {"length": shapes.unknown("found") if length is None else length}
+
+
+def positions(counts, size=None):
+    """Record `repeated`; with a size, what is over it is left out and what lacks is -1.
+
+    counts: int64 or bool [n]. Returns int64 [unknown] or [size].
+    """
+    if size is None:
+        return op.repeated(counts)
+    ends = op.cumulative_sum(op.astype(counts, dtypes.int64), axis=0)
+    places = op.arange(0, size, 1, dtype=dtypes.int64)
+    found = op.search_sorted(ends, places, side="right")
+    return op.where(op.less(found, shapes.product(counts.shape)), found, -1)
+
+
+def indices_of(mask, size=None):
+    """Record for each axis of a mask the indices of what is true, in C order.
+
+    mask: bool [...]. With a size, what lacks has index 0.
+    """
+    found = positions(op.reshape(mask, (-1,)), size)
+    left = found if size is None else op.maximum(found, 0)
+    out = []
+    for n in reversed(mask.shape[1:]):
+        out.append(op.remainder(left, n))
+        left = op.floor_divide(left, n)
+    return [left, *reversed(out)]
 
 
 # -- differences ----------------------------------------------------------------------------------
