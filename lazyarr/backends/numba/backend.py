@@ -38,7 +38,7 @@ class NumbaBackend:
     def compile(self, graph: Graph) -> "NumbaExecutable":
         """Return the program of a graph, compiled or found in Numba's cache."""
         planned = plan(graph, precise=options.precise, by_length=False)  # LLVM does worse with two
-        source = to_python(planned)
+        source = to_python(planned, precise=options.precise)
         return NumbaExecutable(planned, source, load(source))
 
 

@@ -1,17 +1,19 @@
 """Loop IR -> Python source for Numba: explicit loops over flat arrays, no object mode.
 
 The same walk as the C printer with other tables. Integers narrower than 64 bits are cast after
-every operation, since Numba computes them in 64.
+every operation, since Numba computes them in 64. Offsets are unsigned: a signed one may count from
+the end, which Numba tests at each access, and then LLVM makes no vector code.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.plan import Plan
+from lazyarr.backends.numba import vecmath
 from lazyarr.backends.numba.mathfns import FUNCTIONS, NEEDS
 from lazyarr.graph.scalar import MONOIDS, Scalar
 from lazyarr.graph.shapes import Size
@@ -22,6 +24,8 @@ import math
 import numba
 import numpy as np
 from numba import types as T
+
+U = np.uint64
 
 
 '''
@@ -57,9 +61,12 @@ class PythonSource:
     entry: str
 
 
-def to_python(plan: Plan, name: str = "kernel") -> PythonSource:
-    """Return the module of a plan; `name(dim, *flat inputs, *flat outputs)` returns a code."""
-    printer = Printer(plan)
+def to_python(plan: Plan, name: str = "kernel", *, precise: bool = False) -> PythonSource:
+    """Return the module of a plan; `name(dim, *flat inputs, *flat outputs)` returns a code.
+
+    `precise` calls libm for everything.
+    """
+    printer = Printer(plan, own={} if precise else vecmath.VECTOR)
     bodies = [printer.function(f) for f in plan.functions]
     entry = printer.entry(name)
     parts = [*printer.support.values(), *bodies, entry]
@@ -102,17 +109,20 @@ def array_type(dtype: np.dtype, readonly: str) -> str:
 class Printer:
     """Prints the functions of one plan and collects what they need."""
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
+    def __init__(self, plan: Plan, own: Mapping[str, str]):
+        self.plan, self.own = plan, own
         self.dims = {a: k for k, a in enumerate(plan.atoms)}
         self.support: dict[str, str] = {}
+        self.vector = False  # whether what is printed is the body of a vector loop
 
     def require(self, name: str) -> str:
         """Add a support function, and first what it needs; return its name."""
         if name not in self.support:
             for need in NEEDS.get(name, ()):
                 self.require(need)
-            self.support[name] = f"@numba.njit(cache=True, error_model='numpy')\n{FUNCTIONS[name]}"
+            fast = ", fastmath={'contract'}" if name in vecmath.VECTOR.values() else ""
+            head = f"@numba.njit(cache=True, error_model='numpy'{fast})"
+            self.support[name] = f"{head}\n{FUNCTIONS[name]}"
         return name
 
     # -- expressions ------------------------------------------------------------------------------
@@ -147,6 +157,8 @@ class Printer:
         if (function := SUPPORT.get(prim, {}).get(kind)) is not None:
             typed = [f"{type_name(dtype)}({x})" for x in args]
             return f"{self.require(function)}({', '.join(typed)})"
+        if self.vector and prim in self.own and dtype.kind == "f":
+            return f"{self.require(self.own[prim])}({', '.join(f'np.float64({x})' for x in args)})"
         if prim in CALLS:
             return f"{CALLS[prim]}({', '.join(args)})"
         return f"{self.require(prim)}({', '.join(args)})"
@@ -225,7 +237,11 @@ class Printer:
     def loop(self, node: ir.For) -> list[str]:
         """Return a for loop."""
         head = f"for {atom(node.counter)} in range({atom(node.extent)}):"
-        return [head, *self.body(node.body, "    ")]
+        outer = self.vector
+        self.vector = node.kind == "simd" and not any(isinstance(n, ir.For) for n in node.body)
+        lines = [head, *self.body(node.body, "    ")]
+        self.vector = outer
+        return lines
 
     def accumulate(self, node: ir.Accumulate) -> list[str]:
         """Return the change of a register."""
@@ -239,7 +255,7 @@ class Printer:
 
     def update(self, node: ir.Update) -> list[str]:
         """Return the change of an element."""
-        place = f"{node.buffer.name}[{atom(node.offset)}]"
+        place = element(node)
         dtype = node.buffer.dtype
         return [
             f"{place} = {self.apply(MONOIDS[node.monoid], [place, atom(node.value)], dtype, dtype)}"
@@ -249,6 +265,12 @@ class Printer:
         """Return the call of a library routine."""
         args = ", ".join([*(b.name for b in node.buffers), *map(atom, node.sizes)])
         return [f"if {self.require(node.name)}({args}):", f"    return {node.code}"]
+
+
+def element(node: ir.Load | ir.Store | ir.Update) -> str:
+    """Return the place that a node reads or writes."""
+    offset = atom(node.offset)
+    return f"{node.buffer.name}[{f'U({offset})' if node.offset.prim == 'var' else offset}]"
 
 
 def _baked_name(b) -> str:
@@ -307,8 +329,8 @@ STRUCTURE: dict[str, Callable] = {
 
 NODES: dict[type, Callable] = {
     ir.Let: lambda p, n: [f"{atom(n.local)} = {p.expression(n.value)}"],
-    ir.Load: lambda p, n: [f"{atom(n.local)} = {n.buffer.name}[{atom(n.offset)}]"],
-    ir.Store: lambda p, n: [f"{n.buffer.name}[{atom(n.offset)}] = {atom(n.value)}"],
+    ir.Load: lambda p, n: [f"{atom(n.local)} = {element(n)}"],
+    ir.Store: lambda p, n: [f"{element(n)} = {atom(n.value)}"],
     ir.Update: Printer.update,
     ir.Init: lambda p, n: [f"{atom(n.local)} = {atom(n.value)}"],
     ir.Accumulate: Printer.accumulate,

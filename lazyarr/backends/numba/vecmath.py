@@ -1,0 +1,75 @@
+"""Vector math as Python text: polynomials without branches, which LLVM turns into vector code.
+
+Numba calls libm one element at a time, where a loop could have done eight. Each function is within
+the ulp that `tests/backends/numba/test_vecmath.py` measures; `precise` programs call libm.
+"""
+
+from lazyarr.backends.numba.mathfns import FUNCTIONS, NEEDS
+
+
+def _define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
+    FUNCTIONS[name] = text.strip("\n")
+    NEEDS[name] = needs
+
+
+# x = k log 2 + r, exp(x) = 2^k (1 + r + r^2 p(r)); 2^k in two steps, so that subnormals come out
+# right. log 2 comes in two parts, of which k times the first is exact.
+_define(
+    "vexp_float64",
+    f"""
+def vexp_float64(x):
+    y = x if x > -745.2 else 0.0
+    y = y if y < 710.0 else 710.0
+    k = y * {float.fromhex("0x1.71547652b82fep0")!r} + 6755399441055744.0
+    n = np.float64(k).view(np.int64)
+    k = k - 6755399441055744.0
+    r = y - k * {float.fromhex("0x1.62e42feep-1")!r}
+    r = r - k * {float.fromhex("0x1.a39ef35793c76p-33")!r}
+    r2 = r * r
+    r4 = r2 * r2
+    a = 0.5 + {float.fromhex("0x1.5555555555556p-3")!r} * r
+    b = {float.fromhex("0x1.5555555553d37p-5")!r} + {float.fromhex("0x1.11111111109a6p-7")!r} * r
+    c = {float.fromhex("0x1.6c16c1789d1d7p-10")!r} + {float.fromhex("0x1.a01a01a7cebcdp-13")!r} * r
+    d = {float.fromhex("0x1.a019b8ca26fcfp-16")!r} + {float.fromhex("0x1.71de0d85293b8p-19")!r} * r
+    e = {float.fromhex("0x1.2891d4ffbb0f9p-22")!r} + {float.fromhex("0x1.af390ba7e6f47p-26")!r} * r
+    c = c + r2 * d + r4 * e
+    p = 1.0 + (r + r2 * (a + r2 * b + r4 * c))
+    half = (n << 51) & -4503599627370496
+    rest = (n << 52) - half + 4607182418800017408
+    scaled = np.int64(np.float64(p).view(np.int64) + half).view(np.float64)
+    other = 0.0 if x == x else x
+    return scaled * np.int64(rest).view(np.float64) if x > -745.2 else other
+""",
+)
+
+# x = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2, log(1 + f) = f - s (f - r(s^2)) in
+# terms of s = f / (2 + f). Integers become floats by their bits, as not every machine can.
+_define(
+    "vlog_float64",
+    """
+def vlog_float64(x):
+    tiny = x < 2.2250738585072014e-308
+    y = x * 18014398509481984.0 if tiny else x
+    bits = np.float64(y).view(np.int64) + 0x95F619980C433
+    exponent = ((bits >> 52) & 0xFFF) | 0x4330000000000000
+    k = np.int64(exponent).view(np.float64) - 4503599627371519.0
+    k = k - 54.0 if tiny else k
+    f = np.int64((bits & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    a = 0.39999999999899505 + w * (0.2222221113479508 + w * 0.15331721600556042)
+    b = 0.18182889125261723 + w * 0.14616449685043406
+    b = 0.666666666666667 + w * (0.28571428625975487 + w * b)
+    h = 0.5 * f * f
+    low = h - (s * (h + (w * a + z * b)) + k * 1.9082149292705877e-10)
+    out = k * 0.6931471803691238 - (low - f)
+    out = out if x < np.inf else x
+    out = out if x > 0.0 else np.nan
+    out = out if x == x else x
+    return out if x != 0.0 else -np.inf
+""",
+)
+
+VECTOR = {"exp": "vexp_float64", "log": "vlog_float64"}
+"""Primitives of loops without order -> functions of ours, on float64."""
