@@ -107,6 +107,8 @@ def environment(args: argparse.Namespace, folder: Path) -> dict[str, str]:
     env["CONFORMANCE_STATS"] = str(folder / "stats")
     env["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
     env["PYTHONHASHSEED"] = "0"
+    if args.as_is:
+        env["CONFORMANCE_AS_IS"] = "1"
     if args.module.startswith("jax"):
         env["JAX_ENABLE_X64"] = "1"
     if args.backend:
@@ -224,6 +226,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", help="lazyarr's backend: interpret, c, numba, jax, torch")
     parser.add_argument("--tier", choices=("auto", "interpret", "compile"), help="lazyarr's tier")
     parser.add_argument("--max-examples", type=int, default=100, help="per test (default 100)")
+    parser.add_argument(
+        "--as-is", action="store_true", help="without the mend of test_can_cast (docs/conformance.md)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes, with pytest-xdist")
     parser.add_argument("--pytest", action="append", help="one more option for pytest")
     parser.add_argument("--json", type=Path, help="also write the result to this file")

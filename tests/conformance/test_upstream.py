@@ -48,7 +48,7 @@ def test_the_submodule_is_linked(checkouts, tmp_path) -> None:
 
 
 def test_backend_and_tier_reach_the_process(tmp_path) -> None:
-    args = argparse.Namespace(module="lazyarr", backend="c", tier="compile")
+    args = argparse.Namespace(module="lazyarr", backend="c", tier="compile", as_is=False)
     env = upstream.environment(args, tmp_path)
     assert (env["LAZYARR_BACKEND"], env["LAZYARR_TIER"]) == ("c", "compile")
     assert env["ARRAY_API_TESTS_MODULE"] == "lazyarr"
