@@ -17,6 +17,7 @@ from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.traverse import Graph, substitute
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c, with_rules
+from lazyarr.namespace.foreign_native import as_native
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.state import Cell, Shared, cells_below
 from lazyarr.namespace.tree import flatten, unflatten
@@ -170,24 +171,29 @@ class Function:
         """Return the operations that run by their NumPy reference on this backend."""
         return self.program.fallbacks()
 
-    def as_jax(self, *, rules: bool = True) -> Callable:
+    def as_jax(self, *, rules: bool = True, native: bool = False) -> Callable:
         """Return a JAX function of the same inputs, for the user's own jit, grad and vmap.
 
         Derivatives are lazyarr's, in reverse mode of any order; with `rules=False` JAX
         differentiates the program itself, in both modes, by its own conventions at kinks. Arrays
-        are as wide as JAX's mode allows. Checks are dropped: an index is clamped.
+        are as wide as JAX's mode allows. Checks are dropped: an index is clamped. With
+        `native=True` XLA calls the C program, on the CPU: reverse mode of first order, value and
+        gradient of one number in one call, and a failing check is an error of XLA's.
         """
-        return self._as_namespace("jax", rules)
+        return self._as_namespace("jax", rules, native)
 
     def as_torch(self) -> Callable:
         """Return a Torch function of the same inputs, through which Torch differentiates."""
         return self._as_namespace("torch")
 
-    def _as_namespace(self, name: str, rules: bool = False) -> Callable:
+    def _as_namespace(self, name: str, rules: bool = False, native: bool = False) -> Callable:
         if self.targets:
             raise GraphError(f"a function with updates is no {name} function: it has state.")
         graph = self.program.graph
-        run = with_rules(graph) if rules else as_namespace(graph, name)
+        if native:
+            run = as_native(graph)
+        else:
+            run = with_rules(graph) if rules else as_namespace(graph, name)
 
         def call(*args: object, **kwargs: object):
             if kwargs or len(args) != len(self.names):

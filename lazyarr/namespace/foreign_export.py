@@ -36,7 +36,7 @@ def as_namespace(graph: Graph, name: str) -> Callable[[Sequence], list]:
     It can be traced, differentiated and batched there; sizes are those of the arrays it is given.
     """
     again = Program(graph, name)
-    convert = _converter(name)
+    convert = converter(name)
     dtypes = [v.type.dtype for v in graph.inputs]
 
     def call(values: Sequence) -> list:
@@ -53,7 +53,10 @@ def as_namespace(graph: Graph, name: str) -> Callable[[Sequence], list]:
                     equation.verify(env)
             if variant.direct is None:
                 held = ", ".join(again.fallbacks())
-                raise GraphError(f"{name} has no way to run {held}; so it is no {name} function.")
+                raise GraphError(
+                    f"{name} has no way to run {held}; so it is no {name} function. A size that "
+                    "depends on data needs a bound: `size=` of nonzero, unique_* and repeat."
+                )
             return variant.direct.within(arrays, convert)  # type: ignore[attr-defined]
 
     return call
@@ -62,7 +65,7 @@ def as_namespace(graph: Graph, name: str) -> Callable[[Sequence], list]:
 def with_rules(graph: Graph) -> Callable[[Sequence], list]:
     """Return a graph as a JAX function with lazyarr's derivatives, in reverse mode of any order."""
     jax = importlib.import_module("jax")
-    run, convert = as_namespace(graph, "jax"), _converter("jax")
+    run, convert = as_namespace(graph, "jax"), converter("jax")
     inputs, outputs = graph.inputs, graph.outputs
     floats = [i for i, v in enumerate(inputs) if v.type.dtype.kind in "fc"]
     seeded = [i for i, v in enumerate(outputs) if v.type.dtype.kind in "fc"]
@@ -101,7 +104,7 @@ def with_rules(graph: Graph) -> Callable[[Sequence], list]:
     return call
 
 
-def _converter(name: str) -> Callable:
+def converter(name: str) -> Callable:
     """Return `(value, dtype) -> array` of a namespace; JAX's mode says how wide arrays are."""
     if name == "jax":
         jax = importlib.import_module("jax")
