@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.errors import DTypeError
-from lazyarr.graph import numeric
+from lazyarr.graph import dtypes, numeric
 
 BOOL = np.dtype(bool)
 
@@ -27,7 +27,7 @@ class Prim:
 
     name: str
     arity: int
-    result: str  # "same": dtype of the last argument; "bool"
+    result: str  # "same": dtype of the last argument; "bool"; "real": that of its real part
     reference: Callable
     cost: int = 1
 
@@ -150,7 +150,13 @@ def apply(name: str, *args: object) -> Scalar:
             raise DTypeError(f"scalar {name} mixes {model.dtype} and {a.dtype}; cast one of them.")
     if name == "select":
         values = (args[0], *values)
-    return Scalar(name, values, BOOL if prim.result == "bool" else model.dtype)
+    return Scalar(name, values, _result(prim.result, model.dtype))
+
+
+def _result(rule: str, dtype: np.dtype) -> np.dtype:
+    if rule == "bool":
+        return BOOL
+    return dtypes.real_of(dtype) if rule == "real" else dtype
 
 
 def _prim(
@@ -175,11 +181,11 @@ floordiv = _prim("floordiv", 2, numeric.floor_divide, cost=8)  # 0 for an intege
 mod = _prim("mod", 2, numeric.remainder, cost=8)  # sign of the divisor; integer x % 0 is 0
 pow_ = _prim("pow", 2, numeric.power, cost=20)
 neg = _prim("neg", 1, np.negative)
-abs_ = _prim("abs", 1, np.abs)
-sign = _prim("sign", 1, np.sign)
+abs_ = _prim("abs", 1, np.abs, "real")
+sign = _prim("sign", 1, numeric.sign)
 sqrt = _prim("sqrt", 1, np.sqrt, cost=6)
 exp = _prim("exp", 1, np.exp, cost=12)
-expm1 = _prim("expm1", 1, np.expm1, cost=16)
+expm1 = _prim("expm1", 1, numeric.expm1, cost=16)
 log = _prim("log", 1, np.log, cost=12)
 log1p = _prim("log1p", 1, np.log1p, cost=14)
 log2 = _prim("log2", 1, np.log2, cost=12)
@@ -193,7 +199,7 @@ atan = _prim("atan", 1, np.arctan, cost=16)
 atan2 = _prim("atan2", 2, np.arctan2, cost=20)
 sinh = _prim("sinh", 1, np.sinh, cost=20)
 cosh = _prim("cosh", 1, np.cosh, cost=20)
-tanh = _prim("tanh", 1, np.tanh, cost=20)
+tanh = _prim("tanh", 1, numeric.tanh, cost=20)
 asinh = _prim("asinh", 1, np.arcsinh, cost=20)
 acosh = _prim("acosh", 1, np.arccosh, cost=20)
 atanh = _prim("atanh", 1, np.arctanh, cost=20)
@@ -225,6 +231,9 @@ shr = _prim("shr", 2, np.right_shift)
 isnan = _prim("isnan", 1, np.isnan, "bool")
 isinf = _prim("isinf", 1, np.isinf, "bool")
 isfinite = _prim("isfinite", 1, np.isfinite, "bool")
+_conj = _prim("conj", 1, np.conjugate)  # these three are of complex numbers alone
+_re = _prim("re", 1, np.real, "real")
+_im = _prim("im", 1, np.imag, "real")
 select = _prim("select", 3, np.where)  # condition, value if true, value if false
 
 
@@ -234,6 +243,21 @@ def _absorbed(g, d):
 
 
 absorb = _prim("absorb", 2, _absorbed, cost=2)  # product; 0, not NaN, where a factor is 0
+
+
+def conj(x: Scalar) -> Scalar:
+    """Return the conjugate; a real number itself."""
+    return _conj(x) if x.dtype.kind == "c" else x
+
+
+def real(x: Scalar) -> Scalar:
+    """Return the real part; a real number itself."""
+    return _re(x) if x.dtype.kind == "c" else x
+
+
+def imag(x: Scalar) -> Scalar:
+    """Return the imaginary part; 0 for a real number."""
+    return _im(x) if x.dtype.kind == "c" else const(0, x.dtype)
 
 
 def identity(monoid: str, dtype: np.dtype) -> object:

@@ -8,11 +8,11 @@ call = executable.launcher(on_code)         # what a compiled function calls: po
 import ctypes
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lazyarr.backends.c import compiler, launcher
+from lazyarr.backends.c import compiler, complexfns, launcher
 from lazyarr.backends.c.lapack import pointers
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
@@ -42,7 +42,7 @@ class CBackend:
 
     def supports(self, node: Variable) -> bool:
         """Can the node be part of a compiled program (or must its reference be run)?"""
-        return supports(node)
+        return supports(node, complexfns.PRIMS)
 
     def compile(self, graph: Graph) -> "CExecutable":
         """Return the compiled program; BackendError where no compiler can build it."""
@@ -52,30 +52,53 @@ class CBackend:
         threads = options.threads if found.openmp else 1
         planned = plan(graph, precise=precise, threads=threads)
         source = to_c(planned, vector=vector, precise=precise)
-        return CExecutable(planned, source, precise, [v.name or "" for v in graph.inputs])
+        names = tuple(v.name or "" for v in graph.inputs)
+        flags = compiler.PRECISE if precise else ()
+        flags = (*flags, *compiler.OPENMP) if planned.threads > 1 else flags
+        face = interface_of(planned, names)
+        made = Native(source, flags, face, planned.externals, planned.codes)
+        return CExecutable(made, planned)
+
+    def depends_on(self) -> tuple:
+        """Return what the code of a program depends on beside the program."""
+        precise = options.precise if self.precise is None else self.precise
+        found = compiler.find_compiler()
+        return found.identity, found.flags, sorted(found.vector), precise, options.threads
+
+
+@dataclass(frozen=True)
+class Native:
+    """What must be known of a program to build, load and call it."""
+
+    source: CSource
+    flags: tuple[str, ...]
+    interface: Interface
+    externals: tuple[str, ...]
+    codes: dict[int, tuple]  # of failing checks: the class of the error and its message
+    report: str = ""
 
 
 class CExecutable:
-    """A loaded program. Safe to call from many threads; never writes or returns its inputs."""
+    """A loaded program. Safe to call from many threads; never writes or returns its inputs.
 
-    def __init__(self, plan: Plan, source: CSource, precise: bool, names: Sequence[str]):
-        self.plan, self.source = plan, source.text
-        self._made_of = plan, source, precise, names
-        flags = compiler.PRECISE if precise else ()
-        flags = (*flags, *compiler.OPENMP) if plan.threads > 1 else flags
-        library = compiler.load(source.text, flags)
-        self.interface = interface_of(plan, tuple(names))
-        table = pointers(plan.externals)
+    `plan` is what it was printed from; a program that was loaded from a pickle has none.
+    """
+
+    def __init__(self, made: Native, plan: Plan | None = None):
+        self.made, self.plan, self.source = made, plan, made.source.text
+        library = compiler.load(made.source.text, made.flags)
+        self.interface = made.interface
+        table = pointers(made.externals)
         self.pointers = Pointers(
-            entry=_address(library, source.entry),
-            arena=_address(library, source.arena),
+            entry=_address(library, made.source.entry),
+            arena=_address(library, made.source.arena),
             table=ctypes.addressof(table),
             keep=(library, table),
         )
 
     def __reduce__(self) -> tuple:
-        """Pickle the plan and its text: loading compiles the text, or finds it in the cache."""
-        return CExecutable, self._made_of
+        """Pickle the text: loading compiles it, or finds it in the cache."""
+        return CExecutable, (replace(self.made, report=self.explain()),)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
         """Return the outputs and 0, or nothing and the code of the check that failed."""
@@ -110,12 +133,12 @@ class CExecutable:
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes, buffers and library calls as text."""
-        return self.plan.explain()
+        return self.made.report if self.plan is None else self.plan.explain()
 
     def _fail(self, code: int, arguments: tuple) -> None:
         if code == launcher.SIZES_DISAGREE:
             raise BackendError("sizes are not what this program relies on (equal, not 0)")
-        error, message = self.plan.codes.get(code, (BackendError, f"the program failed: {code}"))
+        error, message = self.made.codes.get(code, (BackendError, f"the program failed: {code}"))
         raise error(message)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lazyarr.backends.c import mathfns, vecmath
+from lazyarr.backends.c import complexfns, mathfns, vecmath
 from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.notation import Buffer
@@ -26,6 +26,7 @@ C_TYPES = {
     "bool": "_Bool", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
     "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
     "float32": "float", "float64": "double",
+    "complex64": "float _Complex", "complex128": "double _Complex",
 }  # fmt: skip
 PRELUDE = """typedef signed char int8_t; typedef unsigned char uint8_t;
 typedef short int16_t; typedef unsigned short uint16_t;
@@ -107,8 +108,10 @@ def prototype(function: str, vector: Collection[str]) -> str:
     single = function.endswith("f") and function not in ("erf",)
     base = function[:-1] if single else function
     c = "float" if single else "double"
+    if base in complexfns.NAMES:
+        c += " _Complex"
     mark = 'simd("notinbranch"), const' if function in vector else "const"
-    args = f"{c}, {c}" if base in BINARY else c
+    args = f"{c}, {c}" if base in (*BINARY, "cpow") else c
     return f"__attribute__(({mark})) {c} {function}({args});"
 
 
@@ -122,8 +125,16 @@ def unsigned(dtype: np.dtype) -> str:
     return "uint64_t" if dtype.itemsize == 8 else "uint32_t"
 
 
+def part(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of a part of complex numbers; any other dtype itself."""
+    return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
+
+
 def literal(value: object, dtype: np.dtype) -> str:
     """Return a constant, exactly."""
+    if dtype.kind == "c":
+        parts = (literal(x, part(dtype)) for x in (complex(value).real, complex(value).imag))
+        return f"__builtin_complex({', '.join(parts)})"
     if dtype.kind == "f":
         end = "f" if dtype.itemsize == 4 else ""
         value = float(value)
@@ -171,6 +182,8 @@ class Printer:
     def apply(self, prim: str, args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         """Return a primitive on operands of a dtype."""
         a, b = args[0], args[-1]
+        if dtype.kind == "c" and prim not in complexfns.OPERATORS:
+            return self._complex(prim, args, dtype)
         if prim in INFIX:
             text = f"{a} {INFIX[prim]} {b}"
             return f"({c_type(out)})({text})" if prim in ("and", "or", "xor") else text
@@ -197,8 +210,18 @@ class Printer:
         self.libm.add(LIBM[prim] + end)
         return f"{LIBM[prim]}{end}({', '.join(args)})"
 
+    def _complex(self, prim: str, args: list[str], dtype: np.dtype) -> str:
+        """Return a primitive of complex numbers as the call of a function."""
+        if prim in complexfns.LIBM:
+            name = complexfns.LIBM[prim] + ("f" if dtype.itemsize == 8 else "")
+            self.libm.add(name)
+        else:
+            self.require(complexfns.SUPPORT[prim], dtype)
+            name = f"{prim}_{dtype.name}"
+        return f"{name}({', '.join(args)})"
+
     def _arithmetic(self, prim: str, a: str, b: str, dtype: np.dtype) -> str:
-        if dtype.kind == "f":
+        if dtype.kind in "fc":
             return f"{a} {ARITHMETIC[prim]} {b}"
         if dtype.kind == "b":
             return f"{a} {'&' if prim == 'mul' else '|'} {b}"
@@ -210,7 +233,7 @@ class Printer:
         key = name if dtype is None else f"{name}_{dtype.name}"
         if key in self.support:
             return
-        end = "f" if dtype is not None and dtype.itemsize == 4 else ""
+        end = "f" if dtype is not None and part(dtype).itemsize == 4 else ""
         for need in mathfns.NEEDS[name]:
             if need in mathfns.FUNCTIONS:
                 self.require(need, dtype)
@@ -218,7 +241,7 @@ class Printer:
                 self.libm.add(need[:-2] if need.endswith("_d") else need + end)
         text = mathfns.FUNCTIONS[name]
         if dtype is not None:
-            u = unsigned(dtype) if dtype.kind in "iu" else ""
+            u = unsigned(dtype) if dtype.kind in "iu" else c_type(part(dtype))
             text = specialise(text, c_type(dtype), u, dtype.name, end)
         if dtype is not None and name.endswith("gamma_float"):
             text = self._once(text)
@@ -394,7 +417,7 @@ class Printer:
         return f"{place} = {new};"
 
 
-_SLOT = re.compile(r'(?<!")\b(T|U|[a-z]\w*_S|(?:__builtin_)?[a-z]+F)\b(?!")')
+_SLOT = re.compile(r'(?<!")\b(T|U|[a-z]\w*_S|(?:__builtin_)?[a-z][a-z0-9]*F)\b(?!")')
 
 
 def specialise(text: str, t: str, u: str, s: str, f: str) -> str:
@@ -422,7 +445,7 @@ def _extreme(sign: str) -> Callable:
 def _negative(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
     return (
         f"-{args[0]}"
-        if dtype.kind == "f"
+        if dtype.kind in "fc"
         else f"({c_type(dtype)})(0 - ({unsigned(dtype)}){args[0]})"
     )
 

@@ -27,7 +27,7 @@ def is_long_sum(node: For) -> bool:
 
 
 def _adds(local: Scalar, monoid: str | None) -> bool:
-    return monoid == "add" and local.dtype.kind == "f"
+    return monoid == "add" and local.dtype.kind in "fc"
 
 
 def by_length(node: For, make: Make) -> list:

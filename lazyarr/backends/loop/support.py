@@ -1,35 +1,67 @@
 """Which nodes the loop family can lower."""
 
+from collections.abc import Set
+
 from lazyarr.backends.loop.build import BUILDERS
 from lazyarr.backends.loop.rules import rule_of
+from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
 from lazyarr.graph.types import TensorType, TupleType, Type
 
-DTYPES = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
+REAL = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
 
 
-def supports(node: Variable) -> bool:
-    """Tell whether a node can be part of a compiled program: real dtypes, a rule for it."""
+COMPLEX = frozenset(("complex64", "complex128"))
+
+
+def supports(node: Variable, complex_prims: Set[str] = frozenset()) -> bool:
+    """Tell whether a node can be part of a compiled program: dtypes with a C type, a rule for it.
+
+    `complex_prims` are the primitives that the printer has for complex numbers; without any it
+    takes none.
+    """
     op = node.op
+    known = REAL | COMPLEX if complex_prims else REAL
     if op is None or op.name == "pick":
-        return plain(node.type)
+        return plain(node.type, known)
     operands = [x.type for x in node.inputs if isinstance(x, Variable)]
-    if not all(map(plain, (node.type, *operands))):
+    if not all(plain(t, known) for t in (node.type, *operands)):
         return False
-    if any(isinstance(x, complex) for x in node.inputs):
+    if any(isinstance(x, complex) for x in node.inputs) and not complex_prims:
         return False
     if op.kind == "control":
         body = node.params.get("body")
-        return op.name in BUILDERS and all(map(supports, body.toposort()))
+        return op.name in BUILDERS and all(supports(v, complex_prims) for v in body.toposort())
+    if op.kind == "library" and not all(plain(t) for t in (node.type, *operands)):
+        return False
     if op.kind == "elementwise":
-        return op.formula is not None
+        return op.formula is not None and (
+            op.compute_dtype(node).kind != "c" or complex_prims >= _prims(node)
+        )
     if op.kind == "movement" and op.name not in BUILDERS:
         return op.name == "reshape" or op.index is not None
     return op.name in BUILDERS or op.kind in BUILDERS or rule_of(node) is not None
 
 
-def plain(type_: Type) -> bool:
-    """Tell whether a type is a positional array of a dtype with a C type, or a tuple of such."""
+def _prims(node: Variable) -> set[str]:
+    """Return the primitives that an elementwise node applies to complex numbers."""
+    op, args = node.op, []
+    compute = op.compute_dtype(node)
+    for k, x in enumerate(node.inputs):
+        own = x.dtype if x.__class__ is Variable else compute
+        args.append(scalar.var(k, compute if op.promoted is None or k in op.promoted else own))
+    found, stack = set(), [op.formula(*args, **node.params)]
+    while stack:
+        e = stack.pop()
+        if e.prim not in ("var", "const"):
+            if any(a.dtype.kind == "c" for a in e.args):
+                found.add(e.prim)
+            stack.extend(e.args)
+    return found
+
+
+def plain(type_: Type, known: Set[str] = REAL) -> bool:
+    """Tell whether a type is a positional array of a known dtype, or a tuple of such."""
     if isinstance(type_, TupleType):
-        return all(map(plain, type_.types))
-    return isinstance(type_, TensorType) and type_.dtype.name in DTYPES
+        return all(plain(t, known) for t in type_.types)
+    return isinstance(type_, TensorType) and type_.dtype.name in known

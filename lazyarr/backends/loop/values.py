@@ -200,7 +200,7 @@ class Values:
 
     def _divides_often(self, x: Scalar, d: Scalar) -> bool:
         """Tell whether a vector loop divides by a number that does not vary along it."""
-        if self.precise or not self._here.vector or x.prim == "const":
+        if self.precise or not self._here.vector or x.prim == "const" or x.dtype.kind != "f":
             return False
         extent = self._here.loop.extent
         if isinstance(extent, int) and extent < OFTEN:

@@ -3,7 +3,6 @@
 Cotangents are those of the holomorphic convention while a graph is differentiated: for z = x + iy
 they are df/dx - i df/dy, so that products need no conjugate; the public transforms conjugate at the
 end.
-Formulas are those for real dtypes; backends take the standard's function for complex ones.
 """
 
 import numpy as np
@@ -26,7 +25,7 @@ def _embedded(g, x):
 
 elementwise(
     "conj",
-    formula=lambda x: x,
+    formula=s.conj,
     reference=np.conjugate,
     accepts="numeric",
     vjp=lambda g, y, x: (conjugate(g),),
@@ -36,7 +35,7 @@ elementwise(
 )
 elementwise(
     "real",
-    formula=lambda x: x,
+    formula=s.real,
     reference=lambda x: np.array(np.real(x)),
     accepts="numeric",
     result="real",
@@ -47,7 +46,7 @@ elementwise(
 )
 elementwise(
     "imag",
-    formula=lambda x: s.const(0, x.dtype),
+    formula=s.imag,
     reference=lambda x: np.array(np.imag(x)),
     accepts="numeric",
     result="real",

@@ -408,7 +408,7 @@ elementwise(
 
 def _float_test(test, otherwise):
     """A test of floats, constant for integers and booleans."""
-    return lambda x: test(x) if x.dtype.kind == "f" else s.const(otherwise, s.BOOL)
+    return lambda x: test(x) if x.dtype.kind in "fc" else s.const(otherwise, s.BOOL)
 
 
 for _name, _formula, _reference in (

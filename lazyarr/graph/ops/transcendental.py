@@ -52,9 +52,19 @@ _unary(
     lambda y, x: op.divide(1, op.multiply(op.subtract(1, x), op.add(x, 1))),
     "Inverse hyperbolic tangent.",
 )
+
+
+def _reciprocal(x):
+    """1 / x; a complex 0 has no direction."""
+    quotient = s.div(s.const(1, x.dtype), x)
+    if x.dtype.kind != "c":
+        return quotient
+    return s.select(s.eq(x, 0), s.const(complex(np.nan, np.nan), x.dtype), quotient)
+
+
 _unary(
     "reciprocal",
-    lambda x: s.div(s.const(1, x.dtype), x),
+    _reciprocal,
     np.reciprocal,
     lambda y, x: op.negative(op.multiply(y, y)),
     "The reciprocal, 1 / x.",
