@@ -1,90 +1,93 @@
 """The driver: from a graph to something that runs, on any backend.
 
 A `Program` is one graph for one backend. It is lowered, specialised to the pattern of its sizes,
-rewritten, cut where the backend has no way to run a node, and compiled; then called. Checks that
-fail rerun the interpreter, which raises the same error everywhere.
+rewritten, cut where the backend has no way to run a node, and compiled; then called. What that made
+of a structure is kept on disk (`store.py`), and a structure that is known there skips all of it.
+Checks that fail rerun the interpreter, which raises the same error everywhere.
 """
 
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from lazyarr.backends import base, sizes, stats
-from lazyarr.backends.base import Backend, Executable
-from lazyarr.backends.constants import hoist
+from lazyarr.backends import base, sizes, stats, store
+from lazyarr.backends.base import Backend
+from lazyarr.backends.constants import constants_of, lift_data, split
+from lazyarr.backends.cut import Step, cut
 from lazyarr.backends.interpret import InterpretBackend
 from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
-from lazyarr.graph import dtypes, shapes
+from lazyarr.graph import shapes
 from lazyarr.graph.evaluate import apply_reference, bind_found, concrete_params, evaluate
-from lazyarr.graph.node import UNSET, Variable, symbol
+from lazyarr.graph.node import UNSET, Variable
+from lazyarr.graph.shapes import Atom
 from lazyarr.graph.traverse import Graph, substitute
-from lazyarr.graph.types import TensorType
 from lazyarr.passes import pipeline
 from lazyarr.xtensor.lower import lower_named, size_checks
 
 base.register_backend("interpret", InterpretBackend)
 
+ALL = ((), ())  # the pattern in which no unknown size is 1
+
 
 @dataclass
-class Step:
-    """A part of a program: compiled, or one node by its reference."""
+class Outline:
+    """What a program must know of its graph to choose a variant for a call."""
 
-    graph: Graph
-    slots_in: list[int]
-    slots_out: list[int]
-    run: Executable | None = None
-    node: Variable | None = None
-    sized: tuple[int, ...] = ()  # inputs of which only the sizes are read
-    picked: int | None = None  # which output of a step before this takes
+    shapes: list[tuple | None]  # of the inputs
+    atoms: list[Atom]
+    tests: list  # computed sizes of which it matters whether they are 1
+    named_sizes: list  # sizes of named dims that must agree
 
-    @property
-    def fallback(self) -> str | None:
-        """What runs by its reference here, or None."""
-        return None if self.node is None else f"{self.node.call} {self.node.type}"
+    def bind(self, arrays: Sequence) -> dict[Atom, int]:
+        """Return the value of every unknown size."""
+        given = zip(self.shapes, arrays, strict=True)
+        known = [(s, np.shape(a)) for s, a in given if s is not None]
+        return shapes.bind((s for s, _ in known), (found for _, found in known))
 
 
 @dataclass
 class Variant:
-    """A program for one pattern of sizes."""
+    """A program for one pattern of sizes, linked to its constants."""
 
-    graph: Graph
-    sizes: sizes.Specialised
-    constants: list[np.ndarray]
+    outline: Outline  # the unknown sizes that this variant speaks of
+    sizes: sizes.Conditions
+    recipe: Graph  # from the data of the graph to the constants of the program
     steps: list[Step]
     slots: int
     outputs: list[int]
+    whole: bool  # one compiled step that returns the outputs
     seconds: float = 0.0
     report: str = ""
+    constants: list = field(default_factory=list)
+    fail: Callable | None = None  # raises the error of a check that failed
 
     def __getstate__(self) -> dict:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**self.__dict__, "constants": [], "passed": [], "direct": None, "fail": None}
 
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    def __post_init__(self) -> None:
-        """Let a program of one step keep its constants, where it can."""
-        only = self.steps[0] if len(self.steps) == 1 else None
-        whole = only is not None and only.graph is self.graph
-        self.direct = only.run if whole and only is not None else None
+    def link(self, values: Sequence, fail: Callable) -> "Variant":
+        """Compute the constants from data; a program of one step keeps them, where it can."""
+        self.fail = fail
+        self.constants = constants_of(self.recipe, values)
+        self.direct = self.steps[0].run if self.whole else None
         self.passed: list = list(self.constants)
         bind = getattr(self.direct, "bind", None)
         if bind is not None:
-            first = len(self.graph.inputs) - len(self.constants)
+            first = len(self.outline.shapes)
             for i, value in enumerate(self.constants):
                 bind(first + i, value)
                 self.passed[i] = None
+        return self
 
     def __call__(self, arrays: Sequence) -> list[np.ndarray]:
         """Run all steps; a failing check raises what the interpreter raises."""
         if self.direct is not None:
             out, code = self.direct([*arrays, *self.passed])
-            return self.failed([*arrays, *self.constants]) if code else out
+            return self.failed(arrays) if code else out
         given = [*arrays, *self.constants]
         store: list = [*given, *[None] * (self.slots - len(given))]
         env: dict | None = None
@@ -97,26 +100,20 @@ class Variant:
             elif step.run is not None:
                 out, code = step.run(values)
                 if code:
-                    return self.failed(given)
+                    return self.failed(arrays)
             else:
                 out = [_run_reference(step, values)]
-                if step.node is not None and "finds_sizes" in step.node.op.facts:
-                    env = _sizes_of(self.graph, given) if env is None else env
+                if "finds_sizes" in step.node.op.facts:
+                    env = self.outline.bind(arrays) if env is None else env
                     bind_found(step.node, out[0], env)
             for i, value in zip(step.slots_out, out, strict=True):
                 store[i] = value
         return _fresh([store[i] for i in self.outputs], given)
 
-    def failed(self, given: Sequence) -> list:
+    def failed(self, arrays: Sequence) -> list:
         """Raise the error of the check that failed."""
-        evaluate(self.graph, given)
+        self.fail(arrays)
         raise LazyArrError("a check failed while the program ran, but not in the interpreter.")
-
-
-def _sizes_of(graph: Graph, given: Sequence) -> dict:
-    """Return the unknown sizes that inputs tell."""
-    known = [(v, a) for v, a in zip(graph.inputs, given, strict=True) if hasattr(v.type, "shape")]
-    return shapes.bind((v.type.shape for v, _ in known), (np.shape(a) for _, a in known))
 
 
 def _run_reference(step: Step, values: Sequence) -> object:
@@ -145,45 +142,122 @@ def _fresh(outputs: list, given: Sequence) -> list:
 
 
 class Program:
-    """A graph on a backend, compiled when made and again for each new pattern of sizes."""
+    """A graph on a backend, compiled when made and again for each new pattern of sizes.
 
-    def __init__(self, graph: Graph, backend: str):
+    `stored=False` looks at nothing that is kept on disk, for who needs the plan of the program.
+    """
+
+    def __init__(self, graph: Graph, backend: str, *, stored: bool = True):
         self.backend = base.get_backend(resolve(backend))
-        graph = settled(graph)
-        self.named_sizes = size_checks(graph.outputs)
-        self.graph = lower_named(graph)
-        self.atoms = sorted(sizes.free_atoms(self.graph), key=lambda a: a.uid)
-        known = set(self.atoms)
-        self.tests = [t for t in sizes.derived_tests(self.graph) if shapes.atoms(t) <= known]
+        self.recorded = settled(graph)
+        self.name = store.name_of(self.backend, self.recorded) if stored else None
         self.variants: dict[tuple, Variant] = {}
         self.lock = threading.Lock()
-        self.variant(((), ()))
+        found = store.find(self._entry(ALL))
+        if found is None:
+            self.outline = self._live[2]
+            self.variant(ALL)
+        else:
+            self.outline = found.outline
+            self.variants[ALL] = found.link(self._data, self._complain)
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "backend": self.backend.name, "lock": None}
+        state = {**self.__dict__, "backend": self.backend.name, "lock": None, "name": None}
+        return {k: v for k, v in state.items() if k not in ("_live", "_lifted", "graph")}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self.backend, self.lock = base.get_backend(state["backend"]), threading.Lock()
+        for variant in self.variants.values():
+            variant.link(self._data, self._complain)
+
+    # -- what is made of the graph, where it is not known from elsewhere -------------------------
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The positional graph."""
+        return lower_named(self.recorded)
+
+    @cached_property
+    def _lifted(self) -> tuple[Graph, list]:
+        """The graph with its data as inputs, and that data."""
+        return lift_data(self.recorded)
+
+    @property
+    def _data(self) -> list:
+        return self._lifted[1]
+
+    @cached_property
+    def _live(self) -> tuple[Graph, int, Outline]:
+        """The positional graph with its data as inputs, how many these are, and its outline."""
+        lifted, data = self._lifted
+        graph = lower_named(lifted)
+        given = graph.inputs[: len(graph.inputs) - len(data)]
+        atoms = sizes.input_atoms(graph)
+        tests = [t for t in sizes.derived_tests(graph) if shapes.atoms(t) <= set(atoms)]
+        inputs = [getattr(v.type, "shape", None) for v in given]
+        return graph, len(data), Outline(inputs, atoms, tests, size_checks(lifted.outputs))
+
+    def _complain(self, arrays: Sequence) -> None:
+        """Raise what is wrong with a call, found by the graph as it was recorded."""
+        graph, _, outline = self._live
+        env = outline.bind(arrays)
+        for check in outline.named_sizes:
+            check.verify(env)
+        pattern = sizes.pattern_of(outline.atoms, outline.tests, env)
+        spec = sizes.specialise(graph, pattern, pipeline.run)
+        for equation in spec.equations:
+            equation.verify(env)
+        evaluate(spec.graph, [*arrays, *self._data])
+
+    # -- calling ---------------------------------------------------------------------------------
+
+    @property
+    def atoms(self) -> list[Atom]:
+        """The unknown sizes of the inputs."""
+        return self.outline.atoms
+
+    @property
+    def tests(self) -> list:
+        """Computed sizes of which it matters whether they are 1."""
+        return self.outline.tests
+
+    @property
+    def named_sizes(self) -> list:
+        """The sizes of named dims that must agree."""
+        return self.outline.named_sizes
 
     def __call__(self, arrays: Sequence) -> list[np.ndarray]:
         """Return the outputs for concrete inputs of the right dtypes and ranks."""
-        if not self.atoms:
-            return self.variants[(), ()](arrays)
-        env = self.bind(arrays)
-        for check in self.named_sizes:
-            check.verify(env)
-        variant = self.variant(sizes.pattern_of(self.atoms, self.tests, env))
-        for equation in variant.sizes.equations:
-            equation.verify(env)
-        return variant(arrays)
+        if not self.outline.atoms:
+            return self.variants[ALL](arrays)
+        return self.chosen(arrays)(arrays)
+
+    def chosen(self, arrays: Sequence) -> Variant:
+        """Return the variant for the sizes of arrays; raise where they do not fit."""
+        outline = self.outline
+        env = outline.bind(arrays)
+        try:
+            for check in outline.named_sizes:
+                check.verify(env)
+            variant = self.variant(sizes.pattern_of(outline.atoms, outline.tests, env))
+            if variant.outline is not outline:
+                values = [env[a] for a in outline.atoms]
+                env = dict(zip(variant.outline.atoms, values, strict=True))
+            for equation in variant.sizes.equations:
+                equation.verify(env)
+        except LazyArrError:
+            if self.name is not None:  # what is kept names the sizes and places of another run
+                self._complain(arrays)
+            raise
+        return variant
 
     def launcher(self, returns: str, slow: Callable) -> Callable | None:
         """Return the shortest way to call a program that is one native step, where there is one.
 
         What it cannot take as it is, and every failing check, goes to `slow`.
         """
-        variant = self.variants[(), ()]
+        variant = self.variants[ALL]
         make = getattr(variant.direct, "launcher", None)
         if make is None or self.tests or self.named_sizes:
             return None
@@ -194,23 +268,48 @@ class Program:
             nonzero=nonzero,
             on_mismatch=slow,
             returns=returns,
-            bound=[*[None] * len(self.graph.inputs), *variant.constants],
+            bound=[*[None] * len(self.recorded.inputs), *variant.constants],
             reject_one=True,
         )
 
     def bind(self, arrays: Sequence) -> dict:
         """Return the value of every unknown size."""
-        return shapes.bind((v.type.shape for v in self.graph.inputs), (np.shape(a) for a in arrays))
+        return self.outline.bind(arrays)
 
     def variant(self, pattern: tuple) -> Variant:
         """Return the variant of a pattern, compiled at its first use."""
-        found = self.variants.get(pattern)
+        key = self._numbered(pattern)
+        found = self.variants.get(key)
         if found is None:
             with self.lock:
-                found = self.variants.get(pattern)
+                found = self.variants.get(key)
                 if found is None:
-                    found = self.variants[pattern] = build(self.graph, pattern, self.backend)
+                    found = self.variants[key] = self._made(key)
         return found
+
+    def _numbered(self, pattern: tuple) -> tuple:
+        """Return a pattern with unknown sizes by their place."""
+        if pattern == ALL:
+            return ALL
+        place = {a: i for i, a in enumerate(self.outline.atoms)}
+        ones, fixed = pattern
+        return tuple([place[a] for a in ones]), tuple(sorted((place[a], n) for a, n in fixed))
+
+    def _entry(self, key: tuple) -> str | None:
+        """Return the name under which a variant is kept."""
+        return None if self.name is None else store.part_of(self.name, key)
+
+    def _made(self, key: tuple) -> Variant:
+        """Return the variant that is kept for a pattern, or build and keep it."""
+        found = store.find(self._entry(key)) if key != ALL else None
+        if found is None:
+            graph, n_data, outline = self._live
+            ones, fixed = key
+            atoms = outline.atoms
+            pattern = tuple([atoms[i] for i in ones]), tuple([(atoms[i], n) for i, n in fixed])
+            found = build(graph, pattern, self.backend, n_data, outline)
+            store.keep(self._entry(key), found)
+        return found.link(self._data, self._complain)
 
     def fallbacks(self) -> list[str]:
         """Return what runs by its reference in any variant."""
@@ -224,9 +323,9 @@ class Program:
     def explain(self) -> str:
         """Return what was done: passes, steps, kernels, fallbacks."""
         parts = []
-        for pattern, v in self.variants.items():
-            ones = ", ".join(a.name for a in pattern[0])
-            parts.append(f"backend {self.backend.name}" + (f", size 1: {ones}" if ones else ""))
+        for (ones, _), v in self.variants.items():
+            names = ", ".join(self.outline.atoms[i].name for i in ones)
+            parts.append(f"backend {self.backend.name}" + (f", size 1: {names}" if names else ""))
             parts.append(v.report)
             for i, step in enumerate(v.steps):
                 if step.run is not None:
@@ -251,17 +350,14 @@ def settled(graph: Graph) -> Graph:
     return Graph(graph.inputs, substitute(graph.outputs, mapping))
 
 
-def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
-    """Specialise, rewrite, cut and compile a positional graph."""
+def build(graph: Graph, pattern: tuple, backend: Backend, n_data: int, outline: Outline) -> Variant:
+    """Specialise, rewrite, cut and compile a positional graph whose last inputs are data."""
     start = time.perf_counter()
     stats.count("compiles")
     stats.count(f"compiles {backend.name}")
     record: list = []
     spec = sizes.specialise(graph, pattern, lambda g: pipeline.run(g, record=record))
-    ready = hoist(spec.graph)
-    known = set(ready.inputs)
-    leaves = [v for v in ready.toposort() if v.is_data and v not in known]
-    ready = Graph([*ready.inputs, *leaves], ready.outputs)
+    ready, recipe = split(spec.graph, n_data)
     steps, slots, outputs = cut(ready, backend)
     for step in steps:
         if step.node is None:
@@ -269,90 +365,10 @@ def build(graph: Graph, pattern: tuple, backend: Backend) -> Variant:
     seconds = time.perf_counter() - start
     place = graph.outputs[0].where_made() if graph.outputs else ""
     stats.log(f"{backend.name}: {len(ready.toposort())} nodes in {seconds:.3f} s, made at {place}")
-    return Variant(
-        ready,
-        spec,
-        [v.value for v in leaves],
-        steps,
-        slots,
-        outputs,
-        seconds,
-        "\n".join(map(str, record)),
-    )
-
-
-def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
-    """Cut a graph into compiled parts and single nodes that the backend does not support."""
-    order = [v for v in graph.toposort() if v not in set(graph.inputs)]
-    native: dict[Variable, bool] = {}
-    for v in order:  # one of several outputs is taken where they are made
-        picked = v.inputs[0] if v.op is not None and v.op.name == "pick" else None
-        native[v] = backend.supports(v) and native.get(picked, True)
-    if all(native.values()) and not _complex_aside(graph, order):
-        n_in = len(graph.inputs)
-        places = list(range(n_in, n_in + len(graph.outputs)))
-        return [Step(graph, list(range(n_in)), places)], n_in + len(places), places
-    level = _levels(order, native)
-    slot = {v: i for i, v in enumerate(graph.inputs)}
-    steps = []
-    for k in range(max(level.values(), default=-1) + 1):
-        part = [v for v in order if native[v] and level[v] == k]
-        if part:
-            steps.append(_segment(part, order, graph, slot))
-        for v in order:
-            if not native[v] and level[v] == k:
-                given = list(dict.fromkeys(x for x in v.inputs if x.__class__ is Variable))
-                if "finds_sizes" not in v.op.facts:
-                    given += sizes.tellers([v], given, slot)
-                picked = v.params["index"] if v.op.name == "pick" else None
-                places = [slot[x] for x in given]
-                step = Step(Graph(given, [v]), places, [len(slot)], node=v, picked=picked)
-                slot[v] = len(slot)
-                steps.append(step)
-    return steps, len(slot), [slot[v] for v in graph.outputs]
-
-
-def _complex_aside(graph: Graph, order: Sequence[Variable]) -> bool:
-    """Tell whether a complex input is read by no node: not every backend could take it."""
-    odd = {v for v in graph.inputs if getattr(v.type, "dtype", None) in dtypes.COMPLEX}
-    return bool(odd) and bool(odd.difference(*(v.inputs for v in order)))
-
-
-def _levels(order: Sequence[Variable], native: dict) -> dict[Variable, int]:
-    """Number the compiled parts: a node comes after every fallback that it reads."""
-    level: dict[Variable, int] = {}
-    for v in order:
-        found = 0
-        for x in v.inputs:
-            if x in level:
-                found = max(found, level[x] + (native[v] and not native[x]))
-        level[v] = found
-    return level
-
-
-def _segment(part: list, order: list, graph: Graph, slot: dict) -> Step:
-    """Make one compiled part: its inputs are known values, its outputs what others read."""
-    inside = set(part)
-    given = list(
-        dict.fromkeys(x for v in part for x in v.inputs if x.__class__ is Variable and x in slot)
-    )
-    read = {x for v in order if v not in inside for x in v.inputs if x.__class__ is Variable}
-    read.update(graph.outputs)
-    out = [v for v in part if v in read]
-    slots_in = [slot[x] for x in given]
-    sized = []
-    for v in sizes.tellers(part, given, slot):
-        if v.type.dtype.kind == "c":  # backends without complex numbers take its sizes alone
-            sized.append(len(given))
-            given.append(symbol(TensorType(np.dtype(bool), (*v.type.shape, 0)), "sizes"))
-        else:
-            given.append(v)
-        slots_in.append(slot[v])
-    step = Step(Graph(given, out), slots_in, [], sized=tuple(sized))
-    for v in out:
-        slot[v] = len(slot)
-        step.slots_out.append(slot[v])
-    return step
+    whole = len(steps) == 1 and steps[0].graph is ready
+    report = "\n".join(map(str, record))
+    conditions = spec.conditions()
+    return Variant(outline, conditions, recipe, steps, slots, outputs, whole, seconds, report)
 
 
 def resolve(name: str | None) -> str:

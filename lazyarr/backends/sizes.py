@@ -46,6 +46,22 @@ class Equation:
 
 
 @dataclass
+class Conditions:
+    """What a program relies on: equations for all its unknown sizes, and for those that are left.
+
+    `equal` are pairs of sizes, `nonzero` sizes; they follow from the equations.
+    """
+
+    equations: list[Equation]
+    equal: list[tuple]
+    nonzero: list
+
+    def remaining(self) -> tuple[list[tuple], list]:
+        """Return what equations still say about the unknowns left: equal pairs, nonzero sizes."""
+        return self.equal, self.nonzero
+
+
+@dataclass
 class Specialised:
     """A graph for one pattern of sizes, with the equations to verify at each call."""
 
@@ -59,15 +75,16 @@ class Specialised:
             size = shapes.replace(size, mapping)
         return size
 
-    def remaining(self) -> tuple[list[tuple], list]:
-        """Return what equations still say about the unknowns left: equal pairs, nonzero sizes."""
+    def conditions(self) -> Conditions:
+        """Return what the program of this graph relies on."""
         pairs = [
             (self.settled(e.left), self.settled(e.right))
             for e in self.equations
             if e.right is not None
         ]
+        equal = [(a, b) for a, b in pairs if a is not b and a != b]
         nonzero = [self.settled(e.left) for e in self.equations if e.right is None]
-        return [(a, b) for a, b in pairs if a is not b and a != b], nonzero
+        return Conditions(self.equations, equal, nonzero)
 
 
 def all_shapes(order: Iterable[Variable]) -> list[tuple]:
@@ -117,11 +134,26 @@ def _sizes_of(nodes: Iterable[Variable]) -> list[Size]:
 
 def free_atoms(graph: Graph) -> set[Atom]:
     """Return the unknown sizes that the inputs of a graph have."""
-    found: set[Atom] = set()
+    return set(input_atoms(graph))
+
+
+def input_atoms(graph: Graph) -> list[Atom]:
+    """Return the unknown sizes of the inputs as they are met: an order that the structure tells."""
+    found: dict[Atom, None] = {}
     for v in graph.inputs:
         for s in getattr(v.type, "shape", ()):
-            found |= shapes.atoms(s)
-    return found
+            _note_atoms(s, found)
+    return list(found)
+
+
+def _note_atoms(size: object, found: dict[Atom, None]) -> None:
+    if isinstance(size, Size):
+        for mono, _ in size.terms:
+            for a in mono:
+                if a.kind == "dim":
+                    found[a] = None
+                for s in a.args:
+                    _note_atoms(s, found)
 
 
 def derived_tests(graph: Graph) -> list[Size]:

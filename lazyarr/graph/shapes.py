@@ -42,7 +42,7 @@ class Atom:
 
     def __reduce__(self):
         if self.kind == "dim":
-            return _revive_dim, (self.name, (_PROCESS, self.uid))
+            return _revive_dim, (self.name, (_PROCESS, self.uid), self.not_one)
         return computed, (self.kind, *self.args)
 
 
@@ -149,11 +149,12 @@ _PROCESS = id(_atoms)  # tells atoms unpickled here from those made here
 _revived: "weakref.WeakValueDictionary[tuple, Atom]" = weakref.WeakValueDictionary()
 
 
-def _revive_dim(name: str, identity: tuple) -> Atom:
+def _revive_dim(name: str, identity: tuple, not_one: bool = False) -> Atom:
+    key = (name, identity, not_one)
     with _lock:
-        found = _revived.get(identity)
+        found = _revived.get(key)
         if found is None:
-            found = _revived[identity] = Atom("dim", (), name)
+            found = _revived[key] = Atom("dim", (), name, not_one)
         return found
 
 

@@ -4,9 +4,11 @@ Modules are real files in the disk cache, so that Numba keeps its machine code b
 known program of an earlier process loads without compiling.
 """
 
+import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,19 +41,41 @@ class NumbaBackend:
         """Return the program of a graph, compiled or found in Numba's cache."""
         planned = plan(graph, precise=options.precise, by_length=False)  # LLVM does worse with two
         source = to_python(planned, precise=options.precise)
-        return NumbaExecutable(planned, source, load(source))
+        canon = planned.program.sizes.canon
+        shapes = [(tuple(map(canon, t.shape)), t.dtype) for t in planned.outputs]
+        dtypes = tuple(t.dtype for t in planned.inputs)
+        places = [_place(atom, planned.inputs) for atom in planned.atoms]
+        return NumbaExecutable(Compiled(source, dtypes, shapes, planned.atoms, places), planned)
+
+    def depends_on(self) -> tuple:
+        """Return what the code of a program depends on beside the program."""
+        return importlib.metadata.version("numba"), options.precise
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What must be known of a program to load and call it."""
+
+    source: PythonSource
+    dtypes: tuple[np.dtype, ...]  # of the inputs
+    shapes: list[tuple]  # and dtypes of the outputs
+    atoms: tuple[Atom, ...]
+    places: list[tuple[int, int]]  # where inputs tell the atoms
+    report: str = ""
 
 
 class NumbaExecutable:
     """A program: arrays in, fresh arrays and a code out; inputs are never written or returned."""
 
-    def __init__(self, plan: Plan, source: PythonSource, entry: Callable[..., int]):
-        self.plan, self.source, self.entry = plan, source.text, entry
-        self.dtypes = tuple(t.dtype for t in plan.inputs)
-        canon = plan.program.sizes.canon
-        self.shapes = [(tuple(map(canon, t.shape)), t.dtype) for t in plan.outputs]
-        self.places = [_place(atom, plan.inputs) for atom in plan.atoms]
+    def __init__(self, made: Compiled, plan: Plan | None = None):
+        self.made, self.plan, self.source = made, plan, made.source.text
+        self.entry = load(made.source)
+        self.dtypes, self.shapes, self.places = made.dtypes, made.shapes, made.places
         self.dim = np.zeros(0, np.int64)
+
+    def __reduce__(self) -> tuple:
+        """Pickle the text: loading compiles it, or finds it in the cache."""
+        return NumbaExecutable, (replace(self.made, report=self.explain()),)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
         """Return the outputs and 0, or the code of the check that failed."""
@@ -61,7 +85,7 @@ class NumbaExecutable:
         dim, env = self.dim, {}
         if self.places:
             dim = np.array([values[k].shape[d] for k, d in self.places], np.int64)
-            env = dict(zip(self.plan.atoms, dim.tolist(), strict=True))
+            env = dict(zip(self.made.atoms, dim.tolist(), strict=True))
         outputs = [
             np.empty([shapes.evaluate(s, env) for s in shape], dtype)
             for shape, dtype in self.shapes
@@ -72,7 +96,7 @@ class NumbaExecutable:
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes and buffers as text."""
-        return self.plan.explain()
+        return self.made.report if self.plan is None else self.plan.explain()
 
 
 def _place(atom: Atom, inputs: Sequence[TensorType]) -> tuple[int, int]:
