@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from lazyarr.autodiff.reverse import pullback
-from lazyarr.backends import sizes as size_rules
 from lazyarr.backends.c import compiler
 from lazyarr.backends.c.backend import CExecutable, interface_of
 from lazyarr.backends.c.print import to_c
@@ -43,14 +42,7 @@ def as_namespace(graph: Graph, name: str) -> Callable[[Sequence], list]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Explicitly requested dtype")  # in 32-bit mode
             arrays = [convert(x, d) for x, d in zip(values, dtypes, strict=True)]
-            variant = again.variant(((), ()))
-            if again.atoms:
-                env = again.bind(arrays)
-                for check in again.named_sizes:
-                    check.verify(env)
-                variant = again.variant(size_rules.pattern_of(again.atoms, again.tests, env))
-                for equation in variant.sizes.equations:
-                    equation.verify(env)
+            variant = again.chosen(arrays)
             if variant.direct is None:
                 held = ", ".join(again.fallbacks())
                 raise GraphError(
@@ -324,7 +316,7 @@ def export_c(
     program: Program, folder: str | Path, name: str, labels: Sequence[str]
 ) -> dict[str, Path]:
     """Write NAME.c, NAME.h and main.c into a folder and return their paths."""
-    text = CText(Program(program.graph, "c"), name, labels)
+    text = CText(Program(program.graph, "c", stored=False), name, labels)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     written = {f"{name}.c": text.source, f"{name}.h": text.header, "main.c": text.main}
@@ -339,7 +331,7 @@ class CFunction:
     """A C function in memory: `address`, `prototype`, and `call`, a typed ctypes function."""
 
     def __init__(self, program: Program, name: str, labels: Sequence[str]):
-        text = CText(Program(program.graph, "c"), name, labels, vector=True)
+        text = CText(Program(program.graph, "c", stored=False), name, labels, vector=True)
         self._library = compiler.load(text.source)
         self.prototype, self.name = text.prototype, name
         self.sizes = tuple(text.dims.values())

@@ -211,7 +211,7 @@ class Native:
     """A graph as a JAX function that calls C: a target for each pattern of its sizes."""
 
     def __init__(self, graph: Graph):
-        self.program = Program(graph, "c")
+        self.program = Program(graph, "c", stored=False)
         self.targets: dict[tuple, Target] = {}
 
     def __call__(self, values: Sequence) -> list:
