@@ -17,6 +17,7 @@ from lazyarr.passes.algebra import ZEROS, add_region, add_taken, never_negative_
 from lazyarr.passes.fold import filled_like, known
 from lazyarr.passes.loop import Loop, Outputs, is_scan, remade
 from lazyarr.passes.loops_push import push
+from lazyarr.passes.loops_shift import shift
 
 _ROUNDS = 10
 _NONE = RuleSet("join")
@@ -30,10 +31,9 @@ def loops(graph: Graph) -> Graph:
         before = graph
         graph = join(trim(graph))
         if graph is before:
-            pushed = push(graph)
-            if pushed is graph:
+            graph = shift(push(graph))
+            if graph is before:
                 break
-            graph = pushed
     return graph
 
 

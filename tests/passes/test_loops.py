@@ -196,3 +196,56 @@ def test_a_carry_that_adds_up_a_dear_part_becomes_a_sum() -> None:
     inside = {v.op.name for v in loop.params["body"].toposort() if v.op is not None}
     assert not inside & {"log", "divide"}
     agree(graph, done)
+
+
+def lag_chain(length: int, reverse: bool, elements: tuple = ()) -> Graph:
+    """A series read at lags of 1 to 3, all of them and the series stored."""
+    c, d, e, x = (tensor(*elements) for _ in range(4))
+    new = op.add(op.multiply(c, 0.5), op.subtract(op.multiply(e, x), d))
+    starts = [tensor(*elements, name=f"start{k}") for k in range(3)]
+    xs = tensor(length, *elements, name="xs")
+    body = Graph([c, d, e, x], [new, c, d, e, new, d, c])
+    return Graph([*starts, xs], scan(body, (*starts, xs), length, 3, 1, reverse))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_shifted_stacks_are_stored_once(length: int, reverse: bool) -> None:
+    for elements in ((), (2,)):
+        graph = lag_chain(length, reverse, elements)
+        done = check(loops(graph))
+        (loop,) = scans(done)
+        assert len(loop.params["body"].outputs) == 4  # three carries and one stack
+        agree(graph, done)
+
+
+def test_a_ring_of_carries_and_a_carry_that_stays_share_no_stack() -> None:
+    c, d, e = tensor(name="c"), tensor(name="d"), tensor(name="e")
+    starts = tuple(tensor(name=f"start{k}") for k in range(3))
+    ring = Graph([c, d, e], [d, c, op.multiply(e, c), c, d, e])
+    graph = Graph(starts, scan(ring, starts, 5, 3, 0))
+    done = check(loops(graph))
+    agree(graph, done)
+
+
+def test_two_carries_that_become_one_value() -> None:
+    c, d, x = tensor(name="c"), tensor(name="d"), tensor()
+    new = op.add(op.multiply(c, d), x)
+    starts, xs = (tensor(name="a"), tensor(name="b")), tensor(4, name="xs")
+    graph = Graph(
+        [*starts, xs], scan(Graph([c, d, x], [new, new, c, d, new]), (*starts, xs), 4, 2, 1)
+    )
+    agree(graph, check(loops(graph)))
+
+
+def test_the_gradient_of_lags_stores_one_series() -> None:
+    length = 6
+    graph = lag_chain(length, False)
+    (loss,) = (op.sum(op.square(graph.outputs[3])),)
+    slopes = pullback([loss], graph.inputs, [op.full((), 1.0)])
+    whole = Graph(graph.inputs, [loss, *slopes])
+    done = check(run(whole), lowered=True)
+    forward = next(v for v in scans(done) if not v.params["reverse"])
+    stacks = forward.type.types[forward.params["n_carry"] :]
+    assert len(stacks) == 1
+    agree(whole, done)

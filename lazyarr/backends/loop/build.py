@@ -153,9 +153,12 @@ def build_cumulative(scope: Scope, node: Variable) -> None:
 
 def build_concat(scope: Scope, node: Variable) -> None:
     """Several stores into one output, each at its offset."""
-    view, axis, offset = scope.store(node), node.params["axis"], 0
-    for x in node.inputs:
+    view, axis, offset = scope.views.get(node) or scope.store(node), node.params["axis"], 0
+    for k, x in enumerate(node.inputs):
         shape = scope.shape(x)
+        if k in scope.parts.get(node, ()):
+            offset = offset + shape[axis]
+            continue
         axes, index = scope.axes(shape)
         memo: dict = {}
         value = scope.element(x, index, memo)

@@ -5,7 +5,7 @@ stored nodes lie; `element` computes any node at any index by the rules.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,27 +19,50 @@ from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
 from lazyarr.graph.op import Check
 from lazyarr.graph.scalar import Scalar
-from lazyarr.graph.traverse import Graph
+from lazyarr.graph.traverse import Graph, clients
 
 UPDATES = ("set_at", "add_at", "take_set", "take_add")
 
 
 @dataclass(frozen=True)
 class View:
-    """Where a stored value lies: a buffer seen in a shape, with leading indices fixed."""
+    """Where a stored value lies: a buffer seen in a shape, with leading indices fixed.
+
+    A view of a part of a longer first axis has the length of that and where the part starts.
+    """
 
     buffer: Buffer
     shape: tuple
     prefix: tuple[Affine, ...] = ()
     lead: tuple = ()
+    longer: object = None
+    start: object = 0
 
     def access(self, index: Sequence[Affine]) -> Access:
         """Return the access of one element."""
-        return Access(self.buffer, (*self.prefix, *index), (*self.lead, *self.shape))
+        index, shape = tuple(index), self.shape
+        if self.longer is not None:
+            index, shape = (index[0] + self.start, *index[1:]), (self.longer, *shape[1:])
+        return Access(self.buffer, (*self.prefix, *index), (*self.lead, *shape))
 
     def reshaped(self, shape: tuple) -> "View":
-        """Return the same memory in another shape."""
+        """Return the same memory in another shape; a part of an axis has its own."""
+        if self.longer is not None:
+            return replace(self, shape=(self.shape[0], *shape[1:]))
         return View(self.buffer, shape, self.prefix, self.lead)
+
+    def part(self, start: object, length: object) -> "View":
+        """Return the view of a part of the first axis."""
+        longer = self.shape[0] if self.longer is None else self.longer
+        shape = (length, *self.shape[1:])
+        return replace(self, shape=shape, longer=longer, start=self.start + start)
+
+    def at(self, i: Affine) -> "View":
+        """Return the view of one element along the first axis."""
+        longer = self.shape[0] if self.longer is None else self.longer
+        return View(
+            self.buffer, self.shape[1:], (*self.prefix, i + self.start), (*self.lead, longer)
+        )
 
 
 @dataclass(repr=False)
@@ -75,6 +98,8 @@ class Scope:
         self.forced = forced
         self.views: dict[Variable, View] = {}
         self.targets: dict[object, View] = {}
+        self.parts: dict[Variable, set[int]] = {}  # joins -> operands computed where they join
+        self.given: dict[Variable, tuple[Scope, Variable, Affine]] = {}  # xs that a step computes
         self.order = graph.toposort()
         roots = Roots(self.order, graph.outputs, self.sizes)
         self.roots = roots.choose(forced)
@@ -140,6 +165,9 @@ class Scope:
         return memo[goal]
 
     def _start(self, node: Variable, index: tuple, deep: bool):
+        if node in self.given:
+            outer, whole, i = self.given[node]
+            return outer.element(whole, (i, *index), {})
         if not deep and (view := self.view(node)) is not None:
             return scalar.var(view.access(index), node.dtype)
         if node.op is None:
@@ -212,10 +240,28 @@ class Scope:
 
     def run(self, build: Callable) -> list:
         """Lower every root in order by `build(scope, node)` and return the steps."""
+        self._place_parts()
         for node in self.order:
-            if node in self.roots and node not in self.views:
+            if node in self.roots and (node not in self.views or node in self.parts):
                 build(self, node)
         return self.steps
+
+    def _place_parts(self) -> None:
+        """Let loops stack what is joined where it is joined."""
+        joins = [v for v in self.order if v in self.roots and v.op.name == "concat"]
+        users = clients(self.order) if joins else {}
+        for node in joins:
+            if node.params["axis"] != 0 or node in self.views:
+                continue
+            offset: object = 0
+            for k, x in enumerate(node.inputs):
+                if _is_stack(x) and x.dtype == node.dtype and all(map(_by_element, users[x])):
+                    key = (x.inputs[0], x.params["index"])
+                    if key not in self.targets:
+                        whole = self.views.get(node) or self.store(node)
+                        self.targets[key] = whole.part(offset, self.shape(x)[0])
+                        self.parts.setdefault(node, set()).add(k)
+                offset = offset + self.shape(x)[0]
 
     def assign(self, node: Variable, view: View) -> bool:
         """Try to let an output be computed in place; False when it must be copied there."""
@@ -253,6 +299,21 @@ class Scope:
         x = node.inputs[0]
         own = x.op is not None and x.op.name in UPDATES and x in self.roots
         return own and self.users[x] == 1 and x not in self.graph.outputs
+
+
+def _is_stack(node: Variable) -> bool:
+    """Tell whether a node is what a loop stacks."""
+    if node.expr is None or node.op.name != "pick" or node.inputs[0].op.name != "scan":
+        return False
+    p = node.inputs[0].params
+    return p["n_carry"] <= node.params["index"] < len(p["body"].outputs) - p["until"]
+
+
+def _by_element(node: Variable) -> bool:
+    """Tell whether a node reads its operands element by element, wherever they lie."""
+    if node.op.name == "scan":
+        return not node.inputs[node.params["n_carry"] + node.params["n_xs"] :]
+    return node.op.name != "reshape" and node.op.kind in ("elementwise", "reduction", "movement")
 
 
 def copy_into(scope: Scope, node: Variable, view: View, label: str = "copy") -> None:

@@ -12,6 +12,7 @@ from lazyarr.backends.loop.products import GEMM_LEAST, matrix_product
 from lazyarr.backends.loop.sizes import Sizes
 from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
+from lazyarr.graph.traverse import Graph
 
 LIMIT = 300  # most nodes computed inline in one statement
 HOIST_COST = 3  # a value dearer than this is not repeated along an outer loop
@@ -100,8 +101,13 @@ class Roots:
     def _require(self, node: Variable) -> None:
         """Store the operands that this node needs in memory."""
         op, inputs = node.op, node.inputs
-        if op.kind in ("library", "control") or is_view(node, self.sizes):
-            for x in inputs[node.params["n_carry"] if op.name == "scan" else 0 :]:
+        if op.name == "scan":
+            first, inner = node.params["n_carry"], self._computed_inside(node)
+            for x in inputs[first:]:
+                if x not in inner:
+                    self._store(x, "scan reads it from memory")
+        elif op.kind in ("library", "control") or is_view(node, self.sizes):
+            for x in inputs:
                 self._store(x, f"{op.name} reads it from memory")
         elif op.name == "take" and self.costs.get(inputs[0], 0) > 0:
             self._store(inputs[0], "its elements are gathered")
@@ -119,6 +125,23 @@ class Roots:
         elif op.name == "broadcast_to" and self.costs.get(inputs[0], 0) >= HOIST_COST:
             if varies_inside(self.sizes.shape(inputs[0]), self.sizes.shape(node)):
                 self._store(inputs[0], REPEATED)
+
+    def _computed_inside(self, node: Variable) -> set[Variable]:
+        """Return the xs of a scan of which a step computes its element: cheap, and cannot fail."""
+        p = node.params
+        xs = slice(p["n_carry"], p["n_carry"] + p["n_xs"])
+        found = {
+            x: inside
+            for x, inside in zip(node.inputs[xs], p["body"].inputs[xs], strict=True)
+            if x in self.members and x not in self.found and not is_view(x, self.sizes)
+            and x.expr is not None
+            and all(v.op.check is None for v in self.members[x])
+            and (self.costs[x] <= HOIST_COST if x.ndim == 1 else _walks_part(x))
+        }  # fmt: skip
+        if not found:
+            return set()
+        held = memory_operands(p["body"])
+        return {x for x, inside in found.items() if inside not in held}
 
     def _hoist_contract(self, node: Variable) -> None:
         a_labels, b_labels, out = node.params["spec"]
@@ -161,6 +184,28 @@ class Roots:
             self._store(node, "the expression would be too long")
             return
         self.members[node], self.costs[node] = members, self._inline_cost(node)
+
+
+def _walks_part(x: Variable) -> bool:
+    """Tell whether a node only chooses elements along the first axis."""
+    if x.op.name not in ("basic_index", "flip"):
+        return False
+    return all(m.out_axis == d and m.step == 1 and m.start.__class__ is int and m.start == 0
+               for d, m in enumerate(x.op.index(x)) if d)  # fmt: skip
+
+
+def memory_operands(body: Graph) -> set[Variable]:
+    """Return what the nodes of a body read as a whole: it must lie in memory."""
+    held: set[Variable] = set()
+    for v in body.toposort():
+        if v.expr is None:
+            continue
+        first = v.params["n_carry"] if v.op.name == "scan" else 0
+        if v.op.kind in ("library", "control", "contraction", "indexing", "cumulative"):
+            held.update(x for x in v.inputs[first:] if x.__class__ is Variable)
+        elif v.op.name == "reshape":
+            held.add(v.inputs[0])
+    return held
 
 
 def varies_inside(inner: Sequence, outer: Sequence) -> bool:

@@ -44,15 +44,16 @@ def build_scan(scope: Scope, node: Variable, build: Callable) -> None:
         inner.views[body.inputs[k]] = view
         inner.views.update(dict.fromkeys(chains.get(k, ()), view))
     for k in range(n_carry, len(node.inputs)):
-        view = scope.view(node.inputs[k])
-        if k < n_carry + n_xs:
-            view = View(view.buffer, view.shape[1:], (*view.prefix, t), (*view.lead, length))
-        inner.views[body.inputs[k]] = view
+        view, inside = scope.view(node.inputs[k]), body.inputs[k]
+        if view is None:
+            inner.given[inside] = scope, node.inputs[k], t
+        else:
+            inner.views[inside] = view.at(t) if k < n_carry + n_xs else view
     stacks, copies = [], []
     for k, v in enumerate(body.outputs[n_carry : len(body.outputs) - p["until"]], start=n_carry):
         whole = _result(scope, node, k, v.dtype, (length, *inner.shape(v)))
         stacks.append(whole)
-        view = View(whole.buffer, whole.shape[1:], (*whole.prefix, t), (*whole.lead, length))
+        view = whole.at(t)
         if not inner.assign(v, view):
             copies.append((v, view))
     inner.run(build)

@@ -251,6 +251,36 @@ def shifting_scan() -> Case:
     return case(given, out)
 
 
+def walked_parts() -> Case:
+    """Loops over what a step computes by itself: parts, flips, counters, cheap values."""
+    c, e, row, i, twice, whole = leaf(), leaf(), leaf(M), leaf(dtype="int64"), leaf(), leaf(M)
+    start, x, xs, last = leaf(), leaf(N), leaf(N, M), leaf(N, M)
+    part = op.basic_index(op.concat([xs, last]), (slice(1, N + 1),))
+    walked = [op.flip(x, axis=0), part, op.multiply(op.arange(N), 2), x * 2.0 + 1.0]
+    params = {"length": N, "reverse": False}
+    ic, ix = leaf(), leaf()
+    inner = scan([ic, ix], [ic * 0.5 + ix], [c, row], length=M, reverse=False, n_carry=1, n_xs=1)
+    body = [inner[0] + e + twice, op.sum(row * whole) + i, op.take(row, op.full((2,), 1))]
+    given = [start, *walked, op.flip(last, axis=0)]
+    out = scan([c, e, row, i, twice, whole], body, given, **params, n_carry=1, n_xs=5)
+    return case([start, x, xs, last], out)
+
+
+def joined_stacks() -> Case:
+    """Stacks that loops leave where they are joined, or copy there: reshaped, an output, twice."""
+    c, e, start, x = leaf(), leaf(), leaf(), leaf(N)
+    params = {"length": N, "n_carry": 1, "n_xs": 1}
+    row = op.stack([c, e])
+    out = scan([c, e], [c * 0.5 + e, c, e * c, row], [start, x], reverse=True, **params)
+    first = op.expand_dims(start, axis=0)
+    joined = op.concat([first, out[1], x, out[2]])
+    again = op.concat([out[2], first])
+    rows = op.concat([out[3], out[3], op.reshape(out[3], (N, 2))])
+    back = scan([c, e], [c + e, c * e], [start, op.basic_index(joined, (slice(N),))],
+                reverse=True, **params)  # fmt: skip
+    return case([start, x], [out[0], out[2], joined * 2.0, again, rows, *back])
+
+
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
@@ -258,7 +288,7 @@ CASES: dict[str, Callable[[], Case]] = {
         static_products, gathers, scatters,
         regions, cumulative, joins, movement, same_again, transposed_with_itself, float32,
         integers, creation, broadcasts, linear_algebra, systems, scalar_scan, swapping_scan, hmm,
-        nested_scan, history_scan, shifting_scan,
+        nested_scan, history_scan, shifting_scan, walked_parts, joined_stacks,
     )
 }  # fmt: skip
 CASES["scalar_scan_backwards"] = lambda: scalar_scan(reverse=True)
