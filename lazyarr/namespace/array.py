@@ -18,6 +18,7 @@ from lazyarr.graph.node import Variable, as_operand, data
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import leaves
+from lazyarr.namespace import numpy_protocol
 from lazyarr.namespace.keys import concrete, read, shared_capsule, write
 
 
@@ -288,12 +289,11 @@ class Array:
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         record = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or record is None or kwargs:
-            return NotImplemented
+            return numpy_protocol.call_ufunc(ufunc, method, inputs, kwargs)
         return Array(OPS[record](*(unwrap(x) for x in inputs)))
 
     def __array_function__(self, function, types, args, kwargs):
-        found = getattr(sys.modules["lazyarr"], function.__name__, None)
-        return NotImplemented if found is None else found(*args, **kwargs)
+        return numpy_protocol.call_function(function, args, kwargs)
 
     def __copy__(self) -> "Array":
         return Array(self._v)
