@@ -44,6 +44,7 @@ _HANDLER = """
 void *externals[{externals}];
 
 static const XLA_FFI_DataType wide[] = {{{wide}}};
+static const size_t size[] = {{{sizes}}};
 static const char *const messages[] = {{{messages}}};
 
 static int64_t count(const XLA_FFI_Buffer *b) {{
@@ -117,7 +118,7 @@ XLA_FFI_Error *{entry}(XLA_FFI_CallFrame *frame) {{
   for (int k = INS; k < ALL; k++) {{
     if (!apart[k]) continue;
     if (given[k]->dtype != wide[k]) convert(given[k]->data, buf[k], count(given[k]), wide[k], 1);
-    else memcpy(given[k]->data, buf[k], count(given[k]) * size[k - INS]);
+    else memcpy(given[k]->data, buf[k], count(given[k]) * size[k]);
   }}
   if (block != here) free(block);
   if (code)
@@ -165,20 +166,18 @@ class Target:
         types = [*plan.inputs, *self.outputs]
         last = max(plan.codes, default=0) + 1
         messages = [plan.codes[k][1] if k in plan.codes else "" for k in range(last)]
-        text = _HANDLER.format(
+        return _HANDLER.format(
             version=version,
             entry=entry,
             externals=max(1, len(plan.externals)),
             wide=", ".join(f"XLA_FFI_DataType_{_TYPES[t.dtype.name]}" for t in types),
+            sizes=", ".join(f"sizeof({c_type(t.dtype.name)})" for t in types),
             messages=", ".join(_quoted(m) for m in messages),
             ins=len(plan.inputs),
             outs=len(self.outputs),
             dims=", ".join(_place(a, plan.inputs) for a in plan.atoms) or "0",
             codes=last,
         )
-        sizes = ", ".join(f"sizeof({c_type(t.dtype.name)})" for t in self.outputs)
-        return text.replace("XLA_FFI_Error *handler", f"static const size_t size[] = {{{sizes}}};\n"
-                            "XLA_FFI_Error *handler", 1)  # fmt: skip
 
     def __call__(self, values: Sequence, env: dict) -> list:
         """Call the program in JAX; env holds the sizes of this call."""
