@@ -153,7 +153,7 @@ class Program:
         self.name = store.name_of(self.backend, self.recorded) if stored else None
         self.variants: dict[tuple, Variant] = {}
         self.lock = threading.Lock()
-        found = store.find(self._entry(ALL))
+        found = store.find(self._entry(ALL), Variant)
         if found is None:
             self.outline = self._live[2]
             self.variant(ALL)
@@ -301,7 +301,7 @@ class Program:
 
     def _made(self, key: tuple) -> Variant:
         """Return the variant that is kept for a pattern, or build and keep it."""
-        found = store.find(self._entry(key)) if key != ALL else None
+        found = store.find(self._entry(key), Variant) if key != ALL else None
         if found is None:
             graph, n_data, outline = self._live
             ones, fixed = key

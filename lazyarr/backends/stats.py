@@ -15,9 +15,19 @@ def count(name: str, n: int = 1) -> None:
         _counts[name] += n
 
 
+def count_hit() -> None:
+    """Count a structure that was known."""
+    with _lock:
+        _counts["keys"] += 1
+        _counts["hits"] += 1
+
+
 def stats() -> dict[str, int]:
-    """Return the counters: keys, hits, misses, interpretations, compiles (in all, by backend)."""
-    names = ("keys", "hits", "misses", "interpretations", "compiles", "flushes")
+    """Return the counters: keys, hits, misses, interpretations, compiles (in all, by backend).
+
+    `loads` are programs that were found on disk, by this process or an earlier one.
+    """
+    names = ("keys", "hits", "misses", "interpretations", "compiles", "loads", "flushes")
     with _lock:
         return {**dict.fromkeys(names, 0), **_counts}
 

@@ -15,6 +15,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from lazyarr.errors import BackendError
 from lazyarr.passes import pipeline
 
 _FILE = "program.pickle"
+Kept = TypeVar("Kept")
 _PASSES = pipeline.fingerprint()  # with the rules of the package alone
 
 
@@ -50,7 +52,7 @@ def part_of(name: str, part: object) -> str:
     return hashlib.sha256(f"{name} {part!r}".encode()).hexdigest()[:40]
 
 
-def find(name: str | None) -> object:
+def find(name: str | None, kind: type[Kept]) -> Kept | None:
     """Return what was kept under a name, or None."""
     if name is None:
         return None
@@ -59,6 +61,8 @@ def find(name: str | None) -> object:
         if folder is None:
             return None
         found = pickle.loads((folder / _FILE).read_bytes())
+        if not isinstance(found, kind):
+            raise TypeError(f"a {type(found).__name__} where a {kind.__name__} was kept")
     except Exception as error:  # damaged or outdated, whatever the reason: it is made again
         stats.log(f"a kept program does not load and is made again: {error!r}")
         discard(name)
