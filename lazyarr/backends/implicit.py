@@ -10,22 +10,35 @@ import math
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 
 import numpy as np
 
 from lazyarr.backends import stats
 from lazyarr.backends.driver import Program, resolve
-from lazyarr.backends.structure import Expression, generalise, key_of, pending
-from lazyarr.config import options
+from lazyarr.backends.structure import (
+    NUMBERS,
+    Expression,
+    as_argument,
+    generalise,
+    key_of,
+    number_word,
+    pending,
+    phantoms,
+)
+from lazyarr.config import Options, get_options
 from lazyarr.errors import ConcretizationError
+from lazyarr.graph import dtypes
 from lazyarr.graph import node as nodes_module
 from lazyarr.graph.evaluate import evaluate
 from lazyarr.graph.node import UNSET, Variable, describe_site, set_evaluator
+from lazyarr.graph.registry import OPS
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType, TupleType
 from lazyarr.passes import pipeline
+from lazyarr.xtensor.types import XTensorType
 
 LARGE = 5_000_000  # element operations beyond which a structure is compiled at first sight
 
@@ -34,10 +47,15 @@ DEPTH = 500  # operations recorded on values before they are computed unasked
 
 MANY = 50  # structures compiled at one place before a warning
 
-_seen: set[tuple] = set()
 _compiles: dict[str, int] = {}
-_programs: dict[tuple, "Entry"] = {}
 _lock = threading.Lock()
+
+# What a compiled program takes of a number as it is; of others it takes an array.
+_AS_IT_IS = {
+    float: (dtypes.float64, dtypes.float32),
+    int: (dtypes.int64, dtypes.float64),
+    bool: (dtypes.bool_,),
+}
 
 
 class Entry:
@@ -55,6 +73,55 @@ class Entry:
             return self.fast(*values)
         return self.program([np.asarray(v) for v in values])
 
+    def plan(self, expression: Expression) -> tuple | None:
+        """Return how a walker finds the arguments in an expression of this structure.
+
+        For each argument three words: a node, its operand (0: its value), and 0 for what is taken
+        as it is or the place of a dtype; then the dtypes, and the nodes that hold sizes.
+        """
+        if self.fast is None or expression.exact:
+            return None
+        words: list[int] = []
+        wanted: list[np.dtype] = []
+        for slot in self.general.slots:
+            place = 0
+            if slot.operand is not None:
+                x = expression.exprs[expression.order[slot.node]][slot.operand]
+                if slot.dtype not in _AS_IT_IS.get(x.__class__, ()):
+                    wanted.append(slot.dtype)
+                    place = len(wanted)
+            words += (slot.node, slot.operand or 0, place)
+        return self.fast, tuple(words), tuple(wanted), tuple(self.general.sized)
+
+
+class Table:
+    """The structures met under some options: what was seen, what was compiled."""
+
+    def __init__(self, backend: str):
+        self.backend = backend
+        self.seen: set = set()
+        self.programs: dict[object, Entry] = {}
+        self.plans: dict[object, tuple] = {}  # of the programs that a walker can call
+
+
+_tables: dict[tuple, Table] = {}
+_current: tuple[Options | None, Table | None] = None, None
+
+
+def _table() -> Table | None:
+    """Return the table of the options in force, None where nothing is compiled."""
+    global _current
+    found = get_options()
+    last, table = _current
+    if found is not last:
+        backend = "interpret" if found.tier == "interpret" else resolve(None)
+        table = None
+        if backend != "interpret":
+            key = backend, found.precise, found.threads, found.checks
+            table = _tables.setdefault(key, Table(backend))
+        _current = found, table
+    return table
+
 
 def compute_nodes(nodes: Sequence[Variable]) -> list[np.ndarray]:
     """Compute nodes whose leaves have values, keep their values, and return them."""
@@ -67,10 +134,14 @@ def compute_nodes(nodes: Sequence[Variable]) -> list[np.ndarray]:
 
 def _force(missing: list[Variable]) -> None:
     """Compute and publish; an exception publishes nothing."""
+    table = _table()
+    if table is not None and _walk is not None and _walk(missing, table.plans):
+        stats.count_hit()
+        return
     expression = pending(missing)
     expression.nodes = (*missing, *held_elsewhere(expression, missing))
-    values = _run(expression)
-    history = -1 + min([0, *(v.depth for v in expression.order if v.value is not UNSET)])
+    values = _interpret(expression) if table is None else _run(expression, table)
+    history = -1 + min([0, *(v.depth for v in expression.values)])
     for v, value in zip(expression.nodes, values, strict=True):
         if isinstance(value, np.ndarray | np.generic):
             value = np.asarray(value)
@@ -83,23 +154,25 @@ def _force(missing: list[Variable]) -> None:
             v.expr = None
 
 
-def _run(expression: Expression) -> list:
-    tier, backend = options.tier, resolve(None)
-    if tier == "interpret" or backend == "interpret":
-        return _interpret(expression)
-    key = (key_of(expression), backend)
+def _run(expression: Expression, table: Table) -> list:
+    key = key_of(expression)
+    entry = table.programs.get(key)
+    if entry is not None:
+        stats.count_hit()
+        return entry(expression)
     stats.count("keys")
-    entry = _programs.get(key)
-    if entry is None:
-        stats.count("misses")
-        if tier == "auto" and _first_sight(key) and _work(expression) < LARGE:
-            return _interpret(expression)
-        _note_compile()
-        entry = Entry(expression, backend)
-        with _lock:
-            entry = _programs.setdefault(key, entry)
-    else:
-        stats.count("hits")
+    stats.count("misses")
+    tier = get_options().tier
+    if tier == "auto" and _first_sight(key, table) and _work(expression) < LARGE:
+        return _interpret(expression)
+    _note_compile()
+    entry = Entry(expression, table.backend)
+    _use_native(entry)
+    with _lock:
+        entry = table.programs.setdefault(key, entry)
+        plan = entry.plan(expression)
+        if plan is not None:
+            table.plans.setdefault(key, plan)
     return entry(expression)
 
 
@@ -118,19 +191,15 @@ def _note_compile() -> None:
         )
 
 
-def _first_sight(key: tuple) -> bool:
+def _first_sight(key: object, table: Table) -> bool:
     with _lock:
-        first = key not in _seen
-        _seen.add(key)
+        first = key not in table.seen
+        table.seen.add(key)
         return first
 
 
 def _work(expression: Expression) -> int:
-    return sum(
-        math.prod(v.type.shape)
-        for v in expression.order
-        if v.value is UNSET and isinstance(v.type, TensorType)
-    )
+    return sum(math.prod(v.type.shape) for v in expression.exprs if isinstance(v.type, TensorType))
 
 
 def _interpret(expression: Expression) -> list:
@@ -138,7 +207,40 @@ def _interpret(expression: Expression) -> list:
     stats.count("interpretations")
     inputs = expression.inputs
     graph = pipeline.run(Graph(inputs, expression.nodes), pipeline.INTERPRETED)
-    return evaluate(graph, [v.value for v in inputs])
+    return evaluate(graph, [expression.values[v] for v in inputs])
+
+
+# -- the walker of compiled code -------------------------------------------------------------------
+
+_walk: Callable[[list, dict], bool] | None = None  # does what _force does where a plan is known
+
+
+def _use_native(entry: Entry) -> None:
+    """Let the backend install compiled code for recording and walking, where it has some."""
+    make = getattr(entry.program.backend, "recorder", None)
+    if make is not None and not nodes_module.has_native():
+        nodes_module.set_native(make())
+
+
+def _install_walker(native: ModuleType | None) -> None:
+    global _walk
+    if native is None:
+        _walk = None
+        return
+    native.set_walker(
+        plain=TensorType,
+        named=XTensorType,
+        call=nodes_module.Call,
+        bakes=OPS["pow"],
+        number_word=number_word,
+        numbers=NUMBERS,
+        as_argument=as_argument,
+        phantoms=phantoms,
+        track=nodes_module.track,
+        tracked=nodes_module.TRACKED,
+        history=HISTORY,
+    )
+    _walk = native.force
 
 
 # -- what else is worth keeping --------------------------------------------------------------------
@@ -146,15 +248,15 @@ def _interpret(expression: Expression) -> list:
 
 def held_elsewhere(expression: Expression, asked: Sequence[Variable]) -> list[Variable]:
     """Return pending nodes that something outside refers to: a live handle, a later node."""
-    uses, count = expression.uses, sys.getrefcount
+    uses, exprs, count = expression.uses, expression.exprs, sys.getrefcount
     skip = set(asked)
     return [
         v
         for v in expression.order
-        if count(v) - uses[v] > _baseline
-        and v.value is UNSET
+        if v in exprs
+        and count(v) - uses[v] > _baseline
         and v not in skip
-        and v.op.kind != "creation"
+        and exprs[v][0].op.kind != "creation"
         and not isinstance(v.type, TupleType)
     ]
 
@@ -266,3 +368,4 @@ def relieve() -> None:
 
 set_evaluator(compute_nodes)
 nodes_module.set_relief(relieve)
+nodes_module.on_native(_install_walker)

@@ -7,6 +7,7 @@ expression.
 """
 
 import operator
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,31 +16,39 @@ import numpy as np
 from lazyarr.errors import ConcretizationError
 from lazyarr.graph import dtypes
 from lazyarr.graph.node import UNSET, Call, Variable, symbol
-from lazyarr.graph.shapes import unknown
+from lazyarr.graph.shapes import Size, unknown
 from lazyarr.graph.traverse import Graph
-from lazyarr.graph.types import TensorType, TupleType
+from lazyarr.graph.types import TensorType, TupleType, code_of
 
 # An exponent of this table is part of the key, and so of the program: passes may use it.
 EXPONENTS = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
 _CHUNK = 2  # sizes that one phantom input carries; their product must fit 63 bits
+
+# The words of a key: a node is its place in the order, a number beside arrays is one of these.
+LEAF = -1
+NUMBERS = {bool: -1, int: -2, float: -3, complex: -4, Size: -5}
+BAKED = -6  # and below: a number that is part of the key
 
 
 @dataclass
 class Expression:
     """A recorded expression cut at nodes that have values.
 
-    `exact`: sizes must stay as they are, because loops hold bodies of fixed types.
+    What another thread may change meanwhile was read once: `values` and `exprs`. `exact`: sizes
+    must stay as they are, because loops hold bodies of fixed types.
     """
 
     nodes: tuple[Variable, ...]
     order: list[Variable]  # pending nodes and the valued ones they read, in order
     exact: bool = False
     uses: dict[Variable, int] = field(default_factory=dict)  # by pending nodes of the order
+    values: dict[Variable, object] = field(default_factory=dict)  # of the nodes that have one
+    exprs: dict[Variable, tuple] = field(default_factory=dict)  # of the pending nodes
 
     @property
     def inputs(self) -> list[Variable]:
         """The nodes that have values."""
-        return [v for v in self.order if v.value is not UNSET]
+        return [v for v in self.order if v in self.values]
 
 
 def pending(nodes: Sequence[Variable]) -> Expression:
@@ -48,62 +57,73 @@ def pending(nodes: Sequence[Variable]) -> Expression:
     Raises ConcretizationError when a symbol stands below.
     """
     uses: dict[Variable, int] = dict.fromkeys(nodes, 0)
-    stack = [v for v in nodes if v.value is UNSET]
+    values: dict[Variable, object] = {}
+    exprs: dict[Variable, tuple] = {}
+    stack = list(uses)
     exact = False
     while stack:
         v = stack.pop()
-        if v.type.__class__ is TupleType:
-            exact = True
-        if v.expr is None:
+        expr = v.expr  # before the value: a node loses its expression after it got a value
+        value = v.value
+        if value is not UNSET:
+            values[v] = value
+            continue
+        if expr is None:
             raise ConcretizationError(
                 f"the expression depends on the symbol {v.name or v.type!r}, made at "
                 f"{v.where_made()}"
             )
-        for x in v.expr:
+        exprs[v] = expr
+        if v.type.__class__ is TupleType:
+            exact = True
+        for x in expr:
             if x.__class__ is Variable:
                 if x in uses:
                     uses[x] += 1
                 else:
                     uses[x] = 1
-                    if x.value is UNSET:
-                        stack.append(x)
-    return Expression(tuple(nodes), sorted(uses, key=_sequence), exact, uses)
+                    stack.append(x)
+    return Expression(tuple(nodes), sorted(uses, key=_sequence), exact, uses, values, exprs)
 
 
 _sequence = operator.attrgetter("seq")
 
 
-def baked(node: Variable, x: object) -> bool:
+def baked(call: Call, x: object) -> bool:
     """Tell whether a number beside an array is part of the key."""
-    return node.op.name == "pow" and x.__class__ is not bool and x in EXPONENTS
+    return call.op.name == "pow" and x.__class__ is not bool and x in EXPONENTS
 
 
-def key_of(expression: Expression) -> tuple:
-    """Return the structure of an expression; equal keys share one program."""
+def number_word(call: Call, x: object) -> int:
+    """Return the word of a number beside arrays."""
+    if call.op.name == "pow" and baked(call, x):
+        return BAKED - code_of((x.__class__, repr(x)))
+    return NUMBERS[x.__class__]
+
+
+def key_of(expression: Expression) -> object:
+    """Return the structure of an expression; equal keys share one program.
+
+    The key is bytes, words of 32 bits: how many nodes and outputs there are; for each node its
+    call, its type, how many operands it has, and these; then the outputs.
+    """
     if expression.exact:
         return _exact_key(expression)
-    number: dict[Variable, int] = {}
-    rows: list = []
-    i = 0
-    for v in expression.order:
-        number[v] = i
-        i += 1
-        if v.value is not UNSET:
-            rows.append(v.type.structure)
+    exprs = expression.exprs
+    place: dict[Variable, int] = {}
+    words = [len(expression.order), len(expression.nodes)]
+    for i, v in enumerate(expression.order):
+        place[v] = i
+        expr = exprs.get(v)
+        if expr is None:
+            words += (LEAF, v.type.code)
             continue
-        expr = v.expr
         call = expr[0]
-        row = [call._structure or call.structure, v.type.ones]
+        words += (call.code, v.type.code, len(expr) - 1)
         for x in expr[1:]:
-            if x.__class__ is Variable:
-                row.append(number[x])
-            elif call.op.name == "pow" and baked(v, x):
-                row.append((x.__class__, repr(x)))
-            else:
-                row.append(x.__class__)
-        rows.append(tuple(row))
-    rows.append(tuple([number[v] for v in expression.nodes]))
-    return tuple(rows)
+            words.append(place[x] if x.__class__ is Variable else number_word(call, x))
+    words += [place[v] for v in expression.nodes]
+    return array("i", words).tobytes()
 
 
 def _exact_key(expression: Expression) -> tuple:
@@ -112,13 +132,14 @@ def _exact_key(expression: Expression) -> tuple:
     rows: list = ["exact"]
     for v in expression.order:
         number[v] = len(number)
-        if v.value is not UNSET:
+        expr = expression.exprs.get(v)
+        if expr is None:
             rows.append(v.type)
             continue
         operands = [
-            number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in v.inputs
+            number[x] if x.__class__ is Variable else (x.__class__, repr(x)) for x in expr[1:]
         ]
-        rows.append((v.call, v.type, *operands))
+        rows.append((expr[0], v.type, *operands))
     rows.append(tuple([number[v] for v in expression.nodes]))
     return tuple(rows)
 
@@ -142,34 +163,43 @@ class General:
 
     def arguments(self, expression: Expression) -> list:
         """Return the values that the graph takes for an expression."""
-        order, values = expression.order, []
+        order, exprs = expression.order, expression.exprs
+        values: list = []
         for slot in self.slots:
             v = order[slot.node]
             if slot.operand is None:
-                values.append(v.value)
-                continue
-            x = v.expr[slot.operand]
-            exactly = x.__class__ is float and slot.dtype is dtypes.float64
-            values.append(x if exactly else np.asarray(x).astype(slot.dtype))
-        sizes: list = []
-        for i in self.sized:
-            _collect_sizes(order[i].expr[0], sizes)
-        chunks = range(0, len(sizes), _CHUNK)
-        values.extend(np.empty((*sizes[i : i + _CHUNK], 0), bool) for i in chunks)
-        return values
+                values.append(expression.values[v])
+            else:
+                values.append(as_argument(exprs[v][slot.operand], slot.dtype))
+        return values + phantoms([exprs[order[i]][0] for i in self.sized])
 
 
-def _scalar_dtype(node: Variable, x: object) -> np.dtype:
-    """The dtype that a number takes beside arrays."""
-    if node.op.kind == "elementwise":
-        position = next(i for i, v in enumerate(node.inputs) if v is x)
-        promoted = node.op.promoted
-        if promoted is None or position in promoted:
-            return node.op.compute_dtype(node)
-    if node.op.name == "full" or "weak_numbers" in node.op.facts:
-        return node.type.dtype
-    arrays = [v for v in node.inputs if v.__class__ is Variable]
-    beside = node.op.kind == "composite" and node.op.accepts != "all"  # not a shift or an index
+def as_argument(x: object, dtype: np.dtype | None) -> object:
+    """Return a number as a program takes it."""
+    exactly = x.__class__ is float and dtype is dtypes.float64
+    return x if exactly else np.asarray(x).astype(dtype)
+
+
+def phantoms(calls: Sequence[Call]) -> list[np.ndarray]:
+    """Return the arrays without elements that carry the sizes of calls."""
+    sizes: list = []
+    for call in calls:
+        _collect_sizes(call, sizes)
+    return [np.empty((*sizes[i : i + _CHUNK], 0), bool) for i in range(0, len(sizes), _CHUNK)]
+
+
+def _scalar_dtype(type_: TensorType, expr: tuple, x: object) -> np.dtype:
+    """The dtype that a number takes beside arrays, in a node of a type and an expression."""
+    op, operands = expr[0].op, expr[1:]
+    if op.kind == "elementwise":
+        position = next(i for i, v in enumerate(operands) if v is x)
+        if op.promoted is None or position in op.promoted:
+            types = tuple(v.type if v.__class__ is Variable else v.__class__ for v in operands)
+            return op.compute_dtype_of(types)
+    if op.name == "full" or "weak_numbers" in op.facts:
+        return type_.dtype
+    arrays = [v for v in operands if v.__class__ is Variable]
+    beside = op.kind == "composite" and op.accepts != "all"  # not a shift or an index
     if beside and arrays:
         return dtypes.weak(arrays[0].type.dtype, x.__class__)
     return dtypes.DEFAULTS[x.__class__]
@@ -202,7 +232,7 @@ class _Generaliser:
     def run(self) -> General:
         done: dict[Variable, Variable] = {}
         for i, v in enumerate(self.expression.order):
-            if v.value is not UNSET:
+            if v in self.expression.values:
                 t = v.type if self.exact else _unknown_type(v.type)
                 done[v] = self.add(t, Slot(i), v.name)
             else:
@@ -219,21 +249,22 @@ class _Generaliser:
         return self.inputs[-1]
 
     def node(self, i: int, v: Variable, done: dict) -> Variable:
-        operands = []
-        for j, x in enumerate(v.expr[1:], start=1):
+        expr, operands = self.expression.exprs[v], []
+        call = expr[0]
+        for j, x in enumerate(expr[1:], start=1):
             if x.__class__ is Variable:
                 operands.append(done[x])
-            elif self.exact or baked(v, x):
+            elif self.exact or baked(call, x):
                 operands.append(x)
             else:
-                dtype = _scalar_dtype(v, x)
+                dtype = _scalar_dtype(v.type, expr, x)
                 operands.append(self.add(TensorType(dtype, ()), Slot(i, j, dtype)))
-        call = v.call
-        if v.op.sizes and not self.exact:
+        if call.op.sizes and not self.exact:
             self.sized.append(i)
-            sizes = v.op.sizes
-            call = Call(v.op, tuple((n, self.size(x) if n in sizes else x) for n, x in call.params))
-        out = v.op.apply(call, tuple(operands))
+            sizes = call.op.sizes
+            parameters = ((n, self.size(x) if n in sizes else x) for n, x in call.params)
+            call = Call(call.op, tuple(parameters))
+        out = call.op.apply(call, tuple(operands))
         out.site = v.site
         return out
 

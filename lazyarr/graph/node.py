@@ -13,13 +13,14 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lazyarr.errors import ConcretizationError, GraphError
 from lazyarr.graph.registry import OPS
 from lazyarr.graph.shapes import Size
-from lazyarr.graph.types import TensorType, TupleType, Type
+from lazyarr.graph.types import TensorType, TupleType, Type, code_of
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _counter = itertools.count()
@@ -44,7 +45,7 @@ UNSET = _Unset()
 class Call:
     """An interned application of parameters to an op: equal calls are the same object."""
 
-    __slots__ = ("op", "params", "_structure", "__weakref__")
+    __slots__ = ("op", "params", "_code", "__weakref__")
 
     def __new__(cls, op: object, params: tuple):
         """Return the one call of an op with these `(name, value)` pairs."""
@@ -55,20 +56,22 @@ class Call:
                 found = _calls.get(key)
                 if found is None:
                     found = object.__new__(cls)
-                    found.op, found.params, found._structure = op, params, None
+                    found.op, found.params, found._code = op, params, None
                     _calls[key] = found
         return found
 
     @property
     def structure(self) -> tuple:
         """The op and its parameters, sizes only as "is it 1"."""
-        if self._structure is None:
-            sizes = self.op.sizes
-            self._structure = (
-                self.op,
-                *(_is_one(v) if n in sizes else v for n, v in self.params),
-            )
-        return self._structure
+        sizes = self.op.sizes
+        return (self.op, *(_is_one(v) if n in sizes else v for n, v in self.params))
+
+    @property
+    def code(self) -> int:
+        """The number of the structure."""
+        if self._code is None:
+            self._code = code_of(self.structure)
+        return self._code
 
     def __reduce__(self):
         return Call, (self.op, self.params)
@@ -204,14 +207,19 @@ def site() -> tuple | None:
     frame = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        name = code.co_filename
-        inside = _files.get(name)
+        inside = _files.get(code.co_filename)
         if inside is None:
-            inside = _files[name] = name.startswith(_PACKAGE)
+            inside = _is_inside(code.co_filename)
         if not inside:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def _is_inside(file: str) -> bool:
+    """Tell whether code of a file is part of the package, and note it."""
+    inside = _files[file] = file.startswith(_PACKAGE)
+    return inside
 
 
 def describe_site(where: tuple | None) -> str:
@@ -278,18 +286,30 @@ class _Memory:
     relieve: Callable[[], None] | None = None
 
 
+class _Tracked(weakref.ref):
+    """A reference to an array that counts."""
+
+    __slots__ = ("size",)
+    size: int
+
+
+_tracked: dict[int, _Tracked] = {}
+
+
 def track(array: np.ndarray) -> None:
     """Count an array until it is freed; relieve memory when too much is held."""
-    size = array.nbytes
+    reference = _Tracked(array, _release)
+    reference.size = size = array.nbytes
+    _tracked[id(reference)] = reference
     _Memory.live += size
-    weakref.finalize(array, _release, size).atexit = False
     if _Memory.live > _Memory.limit and _Memory.relieve is not None:
         _Memory.relieve()
         _Memory.limit = max(_Memory.FLOOR, 2 * _Memory.live)
 
 
-def _release(size: int) -> None:
-    _Memory.live -= size
+def _release(reference: _Tracked) -> None:
+    _tracked.pop(id(reference), None)
+    _Memory.live -= reference.size
 
 
 def set_relief(run: Callable[[], None]) -> None:
@@ -300,6 +320,45 @@ def set_relief(run: Callable[[], None]) -> None:
 def live_bytes() -> int:
     """Return the bytes of the larger arrays that nodes hold."""
     return _Memory.live
+
+
+# -- compiled code that records --------------------------------------------------------------------
+
+_native: list[Any] = []  # the module, once a backend has built it
+_uses_native: list[Callable] = []
+
+
+def on_native(use: Callable) -> None:
+    """Call `use(module)` when compiled code for recording is there, `use(None)` to go without."""
+    _uses_native.append(use)
+    if _native:
+        use(_native[0])
+
+
+def set_native(module: object) -> None:
+    """Install compiled code that records as the Python code does, or None to go without."""
+    _native[:] = [module]
+    for use in _uses_native:
+        use(module)
+
+
+def has_native() -> bool:
+    """Tell whether a backend has said whether there is compiled code for recording."""
+    return bool(_native)
+
+
+_python_init = Variable.__init__
+
+
+def _make_nodes(native: Any) -> None:
+    """Let compiled code fill the slots of new nodes, or Python code again."""
+    made = _python_init
+    if native is not None:
+        made = native.set_nodes(Variable, TensorType, UNSET, _counter, _files, _is_inside)
+    Variable.__init__ = made  # type: ignore[method-assign]
+
+
+on_native(_make_nodes)
 
 
 # How `float(x)` on a node finds the driver, which stands on a higher floor.

@@ -27,6 +27,21 @@ def intern_type(key: tuple, make: object) -> "Type":
     return found
 
 
+_codes: dict[tuple, int] = {}
+
+
+def code_of(structure: tuple) -> int:
+    """Return the number of a structure: one for equal structures, for the life of the process.
+
+    Keys of recorded expressions are made of these.
+    """
+    found = _codes.get(structure)
+    if found is None:
+        with _lock:
+            found = _codes.setdefault(structure, len(_codes))
+    return found
+
+
 class Type:
     """The type of any value; a subclass says which values it takes and when two are equal."""
 
@@ -49,12 +64,13 @@ class TensorType(Type):
     True
     """
 
-    __slots__ = ("dtype", "shape", "ndim", "ones", "structure")
+    __slots__ = ("dtype", "shape", "ndim", "ones", "structure", "_code")
     dtype: np.dtype
     shape: tuple
     ndim: int
     ones: tuple
     structure: tuple
+    _code: int | None
 
     def __new__(cls, dtype: object, shape: tuple = ()):
         """Return the interned type."""
@@ -72,7 +88,15 @@ class TensorType(Type):
         self.dtype, self.shape, self.ndim = dtype, shape, len(shape)
         self.ones = tuple(s == 1 for s in shape)
         self.structure = (dtype, self.ones)  # what a program depends on: sizes only as "is it 1"
+        self._code = None
         return self
+
+    @property
+    def code(self) -> int:
+        """The number of what a program depends on."""
+        if self._code is None:
+            self._code = code_of(self.structure)
+        return self._code
 
     def __reduce__(self):
         return TensorType, (self.dtype, self.shape)

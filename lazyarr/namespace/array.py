@@ -6,7 +6,8 @@ has a value; a symbolic leaf raises ConcretizationError.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ import lazyarr.graph.ops  # noqa: F401 - declares the catalogue
 from lazyarr.backends.implicit import DEPTH, flush, register_handle
 from lazyarr.errors import ArgumentError, ConcretizationError, ShapeError
 from lazyarr.graph import show
-from lazyarr.graph.node import Variable, as_operand, data
+from lazyarr.graph.node import Call, Variable, as_operand, data, on_native
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import leaves
@@ -365,11 +366,38 @@ def _unary(name: str):
     return lambda self: Array(record(self._v))
 
 
-for _method, _name in _OPERATORS.items():
-    _forward, _backward = _binary(_name)
-    setattr(Array, f"__{_method}__", _forward)
-    setattr(Array, f"__r{_method}__", _backward)
-for _method, _name in _COMPARISONS.items():
-    setattr(Array, f"__{_method}__", _binary(_name)[0])
-for _method, _name in _UNARY.items():
-    setattr(Array, f"__{_method}__", _unary(_name))
+def recorder(native: Any, python: Callable, only: Call | None = None) -> Callable:
+    """Return what records as a Python function of Arrays and numbers does, compiled where it is.
+
+    What was recorded for some types is recorded for them again, without asking the function, when
+    it is `only` (or any call) of exactly the operands given.
+    """
+    if native is None:
+        return python
+    return native.Recorder(handle=Array, slot="_v", python=python, only=only, deepest=DEPTH)
+
+
+def _operators() -> dict[str, tuple[Callable, Call]]:
+    """Every operator of Arrays, and the call that it records."""
+    found = {}
+    for method, name in _OPERATORS.items():
+        forward, backward = _binary(name)
+        found[f"__{method}__"] = forward, OPS[name].bare
+        found[f"__r{method}__"] = backward, OPS[name].bare
+    for method, name in _COMPARISONS.items():
+        found[f"__{method}__"] = _binary(name)[0], OPS[name].bare
+    for method, name in _UNARY.items():
+        found[f"__{method}__"] = _unary(name), OPS[name].bare
+    return found
+
+
+_METHODS = _operators()
+
+
+def _install_operators(native: Any = None) -> None:
+    for method, (python, call) in _METHODS.items():
+        setattr(Array, method, recorder(native, python, call))
+
+
+_install_operators()
+on_native(_install_operators)

@@ -7,17 +7,18 @@ operand is one. Signatures are the standard's.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lazyarr.errors import ArgumentError, ChoiceError, ConcretizationError, ShapeError
 from lazyarr.graph import dtypes
-from lazyarr.graph.node import UNSET, Variable
+from lazyarr.graph.node import UNSET, Variable, on_native
 from lazyarr.graph.ops._declare import axis_of, shape_of
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size, broadcast
 from lazyarr.namespace import xtensor_functions
-from lazyarr.namespace.array import Array, unwrap
+from lazyarr.namespace.array import Array, recorder, unwrap
 from lazyarr.namespace.conversion import asarray  # noqa: F401 - found here too
 from lazyarr.namespace.xtensor import XTensor, elementwise, of_one, wrap_named
 from lazyarr.namespace.xtensor_data import is_labelled
@@ -131,7 +132,31 @@ def _remembered(call: Callable) -> Callable:
             known[key] = (out._v.expr[0], out._v.type)
         return out
 
-    return remembered
+    return _recorded(remembered)
+
+
+def _recorded(python: Callable) -> Callable:
+    """A function of arrays alone that compiled code records for, once it is there."""
+    record = python
+
+    def install(native: Any) -> None:
+        nonlocal record
+        record = recorder(native, python)
+
+    def unary(x, /):
+        return record(x)
+
+    def binary(x1, x2, /):
+        return record(x1, x2)
+
+    def unary_with_more(x, /, *args, **kwargs):
+        return python(x, *args, **kwargs) if args or kwargs else record(x)
+
+    on_native(install)
+    count = python.__code__.co_posonlyargcount
+    if python.__code__.co_flags & inspect.CO_VARARGS:
+        return unary_with_more
+    return unary if count == 1 else binary
 
 
 def _check_device(device: object) -> None:
@@ -189,7 +214,8 @@ def _elementwise(record) -> Callable:
             return elementwise(record.name, x1, x2)
         return wrap(record(_unwrapped(x1), _unwrapped(x2)), (x1, x2))
 
-    return unary if len(inspect.signature(record.prepare).parameters) == 1 else binary
+    one = len(inspect.signature(record.prepare).parameters) == 1
+    return _recorded(unary if one else binary)
 
 
 def described(call: Callable, name: str) -> Callable:

@@ -9,10 +9,11 @@ import ctypes
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import numpy as np
 
-from lazyarr.backends.c import compiler, complexfns, launcher
+from lazyarr.backends.c import compiler, complexfns, launcher, recorder
 from lazyarr.backends.c.lapack import pointers
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
@@ -43,6 +44,10 @@ class CBackend:
     def supports(self, node: Variable) -> bool:
         """Can the node be part of a compiled program (or must its reference be run)?"""
         return supports(node, complexfns.PRIMS)
+
+    def recorder(self) -> ModuleType | None:
+        """Return compiled code that records and walks expressions, where it can be built."""
+        return recorder.module()
 
     def compile(self, graph: Graph) -> "CExecutable":
         """Return the compiled program; BackendError where no compiler can build it."""

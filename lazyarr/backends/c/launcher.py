@@ -280,13 +280,18 @@ def _load_extension() -> ModuleType | None:
 
 def build_extension() -> ModuleType:
     """Build (or find in the cache) and import the launcher module; raise where that fails."""
+    return build_module(_NAME, SOURCES)
+
+
+def build_module(name: str, sources: Sequence[str]) -> ModuleType:
+    """Build (or find in the cache) and import an extension module; raise where that fails."""
     folders = (sysconfig.get_path("include"), np.get_include())
     headers = (Path(folders[0], "Python.h"), Path(folders[1], "numpy", "arrayobject.h"))
     for header in headers:
         if not header.exists():
             raise BackendError(f"{header} is missing (install the headers of Python)")
     here = Path(__file__).parent
-    source = "".join((here / name).read_text(encoding="utf-8") for name in SOURCES)
+    source = "".join((here / part).read_text(encoding="utf-8") for part in sources)
     # the versions are no macros that the source reads; they make it another entry of the cache
     made_for = f"{sysconfig.get_config_var('SOABI')}/{sys.version_info}/{np.__version__}"
     flags = ["-O2", *(f"-I{folder}" for folder in folders), f'-DLAZYARR_MADE_FOR="{made_for}"']
@@ -294,15 +299,15 @@ def build_extension() -> ModuleType:
         flags += ["-undefined", "dynamic_lookup"]
     key, path = build(source, flags)
     try:
-        return _import(path)
+        return _import(name, path)
     except ImportError:
         open_cache().discard(key)
-        return _import(build(source, flags)[1])
+        return _import(name, build(source, flags)[1])
 
 
-def _import(path: Path) -> ModuleType:
-    loader = importlib.machinery.ExtensionFileLoader(_NAME, str(path))
-    spec = importlib.util.spec_from_file_location(_NAME, path, loader=loader)
+def _import(name: str, path: Path) -> ModuleType:
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
