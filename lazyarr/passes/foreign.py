@@ -10,12 +10,15 @@ from typing import Any
 from lazyarr.graph.node import Variable
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph, substitute, toposort
+from lazyarr.passes.loop import Loop, Outputs, is_scan, remade
 
 Places = dict[Variable, tuple[Variable, list[int]]]  # a call: who computes it, at which outputs
 
 
 def share_calls(graph: Graph) -> Graph:
-    """f(x), (f, df)(x) -> (f, df)(x)"""
+    """f(x), (f, df)(x) -> (f, df)(x), in the bodies of loops too"""
+    if any(is_scan(v) for v in graph.toposort()):
+        graph = remade(graph, _in_body)
     while True:
         order = graph.toposort()
         calls = [v for v in order if v.op is not None and v.op.name == "foreign"]
@@ -28,6 +31,16 @@ def share_calls(graph: Graph) -> Graph:
             if place is not None:
                 mapping[v] = op.pick(place[0], place[1][v.params["index"]])
         graph = Graph(graph.inputs, substitute(graph.outputs, mapping))
+
+
+def _in_body(v: Variable, inputs: list[Variable]) -> Outputs | None:
+    """Return the outputs of a loop whose body makes fewer calls, None where it cannot."""
+    loop = Loop.of(v, inputs)
+    body = share_calls(loop.body)
+    if body.outputs == loop.body.outputs:
+        return None
+    made = loop.with_outputs(body.outputs).scan()
+    return [op.pick(made, i) for i in range(len(made.type.types))]
 
 
 def _replaceable(calls: Sequence[Variable]) -> Places:

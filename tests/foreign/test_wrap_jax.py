@@ -295,6 +295,34 @@ def test_inside_a_loop(backend):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+@pytest.mark.parametrize("backend", MACHINES)
+def test_value_and_gradient_are_one_call_in_every_step(backend, runs):
+    wrapped = xp.wrap_jax(lambda x: jnp.sum(jnp.tanh(x) ** 2), name="wrapped")
+    x = xp.symbol("x", shape=(3,))
+
+    def descend(f):
+        def step(c, _):
+            value, slope = xp.value_and_grad(f)(c)
+            return c - 0.1 * slope, value
+
+        last, values = xp.scan(step, x, None, length=4)
+        return [last, values]
+
+    def through(f):
+        """The derivative of a loop that holds values alone."""
+        last, values = xp.scan(lambda c, _: (c * (1 - 0.1 * f(c)), f(c)), x, None, length=4)
+        return list(xp.value_and_grad(xp.sum(last) + xp.sum(values), x))
+
+    for make in (descend, through):
+        runs.clear()
+        got = xp.function([x], make(wrapped), backend=backend)(POINT[:3])
+        wanted = make(lambda x: xp.sum(xp.tanh(x) ** 2))
+        want = xp.function([x], wanted, backend="interpret")(POINT[:3])
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+        assert runs == ([] if backend == "jax" else ["value_and_vjp(wrapped, (0,))"] * 4)
+
+
 def test_framework_is_one():
     import pickle
 
