@@ -80,10 +80,10 @@ def is_scan(v: Variable) -> bool:
 
 def remade(graph: Graph, remake: Callable[[Variable, list[Variable]], Outputs | None]) -> Graph:
     """Rebuild a graph; `remake` gives the outputs of a scan on new operands, None to keep it."""
-    done: dict[Variable, Variable] = {}
+    done: dict[Variable, Variable] = {v: v for v in graph.inputs}  # some are nodes
     outputs: dict[Variable, Outputs] = {}
     for v in graph.toposort():
-        if v.expr is None:
+        if v.expr is None or v in done:
             done[v] = v
             continue
         if v.op.name == "pick" and v.inputs[0] in outputs:

@@ -249,3 +249,11 @@ def test_the_gradient_of_lags_stores_one_series() -> None:
     stacks = forward.type.types[forward.params["n_carry"] :]
     assert len(stacks) == 1
     agree(whole, done)
+
+
+def test_an_input_may_be_a_node_of_other_nodes() -> None:
+    c, x, start = tensor(name="c"), tensor(), tensor(name="start")
+    xs = op.exp(tensor(4))
+    last, ys = scan(Graph([c, x], [op.add(c, x), c]), (start, xs), 4, 1, 1)
+    graph = Graph([start, xs], [last, op.sum(ys)])
+    agree(graph, check(run(graph)))
