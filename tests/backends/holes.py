@@ -9,10 +9,11 @@ HOLES: dict[tuple[str, str], str] = {}
 # Ops that only their reference computes so far, and where.
 _LOOPS = ("c", "numba")
 _UNCOMPILED = {
-    "no sorting in generated code yet": (_LOOPS, ("sort", "argsort", "search_sorted")),
+    "no sorting in generated code yet": (("numba",), ("sort", "argsort", "search_sorted")),
+    "made of singular values by their reference": (_LOOPS, ("cofactor", "pinv", "matrix_rank")),
     "no decompositions but LU in generated code yet": (
-        _LOOPS,
-        ("cofactor", "slogdet", "eigh", "eig", "svd", "qr", "pinv", "matrix_rank"),
+        ("numba",),
+        ("slogdet", "eigh", "eig", "svd", "qr"),
     ),
     "no words for decompositions yet": (
         ("jax", "torch"),
@@ -22,7 +23,7 @@ _UNCOMPILED = {
         ),
     ),
     "no Fourier transforms in generated code yet": (
-        _LOOPS,
+        ("numba",),
         ("fourier", "fourier_half", "fourier_real"),
     ),
 }
@@ -36,5 +37,5 @@ REFERENCE: dict[tuple[str, str], str] = {
 # Dtypes for which a framework has no kernels in most ops: there the reference may run.
 WITHOUT_KERNELS = {
     *(("torch", dtype) for dtype in ("uint16", "uint64")),
-    *((loop, dtype) for loop in ("c", "numba") for dtype in ("complex64", "complex128")),
+    *(("numba", dtype) for dtype in ("complex64", "complex128")),
 }

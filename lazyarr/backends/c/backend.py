@@ -13,11 +13,12 @@ from types import ModuleType
 
 import numpy as np
 
-from lazyarr.backends.c import compiler, complexfns, launcher, recorder
-from lazyarr.backends.c.lapack import pointers
+from lazyarr.backends.c import compiler, complexfns, launcher, mathfns, recorder
+from lazyarr.backends.c.lapack import address, pointers
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache
+from lazyarr.backends.loop.externals import NEEDED, externals_of
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
 from lazyarr.config import options
@@ -43,7 +44,7 @@ class CBackend:
 
     def supports(self, node: Variable) -> bool:
         """Can the node be part of a compiled program (or must its reference be run)?"""
-        return supports(node, complexfns.PRIMS)
+        return supports(node, has_routine, complexfns.PRIMS)
 
     def recorder(self) -> ModuleType | None:
         """Return compiled code that records and walks expressions, where it can be built."""
@@ -68,7 +69,16 @@ class CBackend:
         """Return what the code of a program depends on beside the program."""
         precise = options.precise if self.precise is None else self.precise
         found = compiler.find_compiler()
-        return found.identity, found.flags, sorted(found.vector), precise, options.threads
+        parts = found.identity, found.flags, sorted(found.vector), precise, options.threads
+        return (*parts, [address(name) is not None for name in ("dgemm", "z@fft")])
+
+
+def has_routine(routine: str, dtype: np.dtype) -> bool:
+    """Tell whether programs can call a library routine on arrays of a dtype."""
+    if routine not in mathfns.FUNCTIONS:
+        return False
+    names = externals_of(routine, dtype) if routine in NEEDED else ()
+    return all(address(name) for name in names if not name.endswith(".data"))
 
 
 @dataclass(frozen=True)

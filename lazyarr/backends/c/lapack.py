@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
+from lazyarr.backends.c import transforms
+
 MODULES = ("cython_blas", "cython_lapack")
 
 
@@ -31,7 +33,12 @@ def pointers(names: Iterable[str]) -> ctypes.Array:
 
 @functools.cache
 def address(name: str) -> int | None:
-    """Return the address of a BLAS or LAPACK function such as `dpotrf`, or None."""
+    """Return the address of a BLAS or LAPACK function such as `dpotrf`, or None.
+
+    A name with `@` is a Fourier transform of NumPy.
+    """
+    if "@" in name:
+        return transforms.address(name)
     for module in MODULES:
         capsule = _capsules(module).get(name)
         if capsule is not None:

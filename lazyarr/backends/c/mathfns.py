@@ -343,7 +343,7 @@ static int64_t lu_S(T *restrict a, int *restrict pivot, int64_t n) {
   for (int64_t s = 0; s < n; s++) {
     int64_t best = s;
     for (int64_t i = s + 1; i < n; i++)
-      if (__builtin_fabsF(a[i * n + s]) > __builtin_fabsF(a[best * n + s])) best = i;
+      if (magnitude_S(a[i * n + s]) > magnitude_S(a[best * n + s])) best = i;
     pivot[s] = (int)best + 1;
     if (a[best * n + s] == 0) { regular = 0; continue; }
     for (int64_t j = 0; best != s && j < n; j++) {
@@ -383,6 +383,7 @@ static int64_t getrf_S(T *a, int *pivot, int64_t n, void *getrf) {
   ((void (*)(int *, int *, T *, int *, int *, int *))getrf)(&size, &size, a, &size, pivot, &info);
   return info == 0;
 }""",
+    ("magnitude",),
 )
 
 _define(

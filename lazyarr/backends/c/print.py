@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lazyarr.backends.c import complexfns, mathfns, vecmath
+from lazyarr.backends.c import complexfns, mathfns, matrixfns, orderfns, stages, vecmath  # noqa: F401
 from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
+from lazyarr.backends.loop.externals import externals_of
 from lazyarr.backends.loop.notation import Buffer
-from lazyarr.backends.loop.plan import Plan, externals_of
+from lazyarr.backends.loop.plan import Plan
 from lazyarr.backends.loop.threads import LEAST_WORK
 from lazyarr.graph import shapes
 from lazyarr.graph.scalar import MONOIDS, Scalar
@@ -230,6 +231,9 @@ class Printer:
 
     def require(self, name: str, dtype: np.dtype | None) -> None:
         """Add a support function, and first what it needs."""
+        if dtype is not None:  # some have a form of their own for a dtype
+            own = f"{name}_{'complex' if dtype.kind == 'c' else dtype.name}"
+            name = own if own in mathfns.FUNCTIONS else name
         key = name if dtype is None else f"{name}_{dtype.name}"
         if key in self.support:
             return
@@ -242,7 +246,9 @@ class Printer:
         text = mathfns.FUNCTIONS[name]
         if dtype is not None:
             u = unsigned(dtype) if dtype.kind in "iu" else c_type(part(dtype))
-            text = specialise(text, c_type(dtype), u, dtype.name, end)
+            text = specialise(
+                text, c_type(dtype), u, dtype.name, end, f"uint{8 * dtype.itemsize}_t"
+            )
         if dtype is not None and name.endswith("gamma_float"):
             text = self._once(text)
         self.support[key] = text
@@ -343,7 +349,9 @@ class Printer:
     def invoke(self, node: ir.Invoke) -> list[str]:
         """Return the call of a library routine."""
         self.require(node.name, node.dtype)
-        fn = [f"fn[{self.plan.externals.index(name)}]" for name in externals_of(node)]
+        fn = [
+            f"fn[{self.plan.externals.index(name)}]" for name in externals_of(node.name, node.dtype)
+        ]
         args = [*(b.name for b in node.buffers), *map(atom, node.sizes), *fn]
         call = f"{node.name}_{node.dtype.name}({', '.join(args)})"
         return [f"if ({call}) return {node.code};"]
@@ -356,11 +364,10 @@ class Printer:
         text = ""
         apart = interleaves(node)
         simd = node.kind == "simd" and not apart
+        if simd and (parts := stages.split(node)) is not None:
+            return self.staged(node, parts)
         if simd or node.work is not None:
-            clauses: dict[str, list[str]] = {}
-            for local, monoid in node.reductions:
-                clauses.setdefault(REDUCTIONS[monoid], []).append(atom(local))
-            text = "".join(f" reduction({op}:{', '.join(v)})" for op, v in clauses.items())
+            text = self.clauses(node.reductions)
         if simd:
             text = f" simd{f' simdlen({node.lanes})' if node.lanes else ''}{text}"
         if node.work is not None:
@@ -375,6 +382,38 @@ class Printer:
         self.simd = simd  # no loop is inside
         lines.extend(self.body(node.body, "  "))
         self.simd = False
+        return [*lines, "}"]
+
+    def clauses(self, reductions: tuple) -> str:
+        """Return the clauses of a pragma for registers that a loop reduces into."""
+        found: dict[str, list[str]] = {}
+        for local, monoid in reductions:
+            found.setdefault(REDUCTIONS[monoid], []).append(atom(local))
+        return "".join(f" reduction({op}:{', '.join(v)})" for op, v in found.items())
+
+    def staged(self, node: ir.For, parts: list[stages.Stage]) -> list[str]:
+        """Return a vector loop in stages: blocks of elements, and short loops for each block."""
+        i, end, block = atom(node.counter), atom(node.extent), stages.BLOCK
+        lines = [
+            f"for (int64_t b_{i} = 0; b_{i} < {end}; b_{i} += {block}) {{",
+            f"  const int64_t n_{i} = {end} - b_{i} < {block} ? {end} - b_{i} : {block};",
+        ]
+        for a in (a for stage in parts for a in stage.leaves):
+            c = c_type(a.dtype)
+            lines.append(f"  {c} s_{atom(a)}[{block}] __attribute__((aligned(64)));")
+        for stage in parts:
+            changed = {n.local for n in stage.body if isinstance(n, ir.Accumulate)}
+            own = tuple(r for r in node.reductions if r[0] in changed)
+            lines.append(f"  #pragma omp simd{self.clauses(own)}")
+            lines.append(f"  for (int64_t k_{i} = 0; k_{i} < n_{i}; k_{i}++) {{")
+            lines.append(f"    const int64_t {i} = b_{i} + k_{i};")
+            for a in stage.takes:
+                lines.append(f"    const {c_type(a.dtype)} {atom(a)} = s_{atom(a)}[k_{i}];")
+            self.simd = True
+            lines += self.body(stage.body, "    ")
+            self.simd = False
+            lines += [f"    s_{atom(a)}[k_{i}] = {atom(a)};" for a in stage.leaves]
+            lines.append("  }")
         return [*lines, "}"]
 
     def threaded(self, node: ir.For) -> tuple[list[str], list[str]]:
@@ -417,16 +456,17 @@ class Printer:
         return f"{place} = {new};"
 
 
-_SLOT = re.compile(r'(?<!")\b(T|U|[a-z]\w*_S|(?:__builtin_)?[a-z][a-z0-9]*F)\b(?!")')
+_SLOT = re.compile(r'(?<!")\b(T|U|K|[a-z]\w*_S|(?:__builtin_)?[a-z][a-z0-9]*F)\b(?!")')
 
 
-def specialise(text: str, t: str, u: str, s: str, f: str) -> str:
+def specialise(text: str, t: str, u: str, s: str, f: str, k: str = "") -> str:
     """Fill a template of a support function; letters inside quotes stay."""
+    types = {"T": t, "U": u, "K": k}
 
     def fill(match: re.Match) -> str:
         word = match.group(1)
-        if word in ("T", "U"):
-            return t if word == "T" else u
+        if word in types:
+            return types[word]
         return word[:-1] + (s if word.endswith("_S") else f)
 
     return _SLOT.sub(fill, text)

@@ -5,6 +5,7 @@ not vary along a loop leave it, and equal expressions of different statements in
 value that a statement stores and another reads in the same iteration never passes through memory.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,13 +28,15 @@ from lazyarr.backends.loop.ir import (
     Update,
     constant,
 )
-from lazyarr.backends.loop.notation import Access, Buffer
+from lazyarr.backends.loop.notation import Access, Buffer, Statement
+from lazyarr.backends.loop.optimistic import plain_statements, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
 from lazyarr.backends.loop.values import OFTEN, Scope, Values, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
 
+FLOAT64 = np.dtype("float64")
 GATHER_LANES = 4  # wider vectors gather more slowly
 JAM = 4  # rows that are added to a row in memory at once
 
@@ -89,6 +92,7 @@ class Emitter(Values):
         self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
+        self.plain: set[Statement] = set()  # statements whose products are taken without tests
         self.rows: dict[Loop, int] = {}  # iterations of a loop that its body does at once
 
     # -- blocks -----------------------------------------------------------------------------------
@@ -296,6 +300,29 @@ class Emitter(Values):
         self.count(extent)
         if repeat.count is not None:
             extent = as_form(self.value(repeat.count, memo))
+        self.plain = plain_statements(repeat)
+        if self.plain:
+            extent = self._tried(item, extent)
+        self._steps(item, extent)
+
+    def _tried(self, item: Cycle, extent: Affine) -> Affine:
+        """Run a loop on plain products; return the steps to take again: all where one was NaN."""
+        places = scalar_carries(item.repeat).values()
+        starts = [self.load(a, {}) for a in places]
+        self._steps(item, extent)
+        self.plain = set()
+        ends = [self.load(a, {}) for a in places]
+        wide = [self.apply("cast", (v,), FLOAT64) for v in ends if v.dtype.kind == "f"]
+        total = functools.reduce(lambda a, b: self.let("add", a, b), wide)
+        bad = self.let("ne", total, total)
+        for a, start, end in zip(places, starts, ends, strict=True):
+            self.store(a, self.let("select", bad, start, end), {})
+            self._settle(a.buffer)
+        return as_form(self.apply("select", (bad, self.count(extent), constant(0)), INT64))
+
+    def _steps(self, item: Cycle, extent: Affine) -> None:
+        """Emit a loop with carries."""
+        repeat, memo = item.repeat, {}
         counter = self._open(item)
         if repeat.count is not None and repeat.axis.extent == 1:  # a branch: all in it stays in it
             self._here.floor = self._here.depth
@@ -312,9 +339,10 @@ class Emitter(Values):
     def _call(self, item: Call) -> None:
         r = item.routine
         sizes = tuple(self.index(of(s)) for s in r.sizes)
-        buffers = (r.buffer, *r.operands)
-        self._here.body.append(Invoke(r.name, r.buffer.dtype, buffers, sizes, r.code))
-        self._settle(r.buffer)
+        buffers, dtype = (*r.results, *r.operands), r.operands[0].dtype
+        self._here.body.append(Invoke(r.name, dtype, buffers, sizes, r.code, len(r.results)))
+        for buffer in r.results:
+            self._settle(buffer)
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -331,6 +359,7 @@ class Emitter(Values):
 
     def _statement(self, node: Placed) -> None:
         s = node.statement
+        self.tested = s not in self.plain
         self._bind(node)
         kept = [a for a in node.unrolled if a not in s.reduced]
         folded = [a for a in node.unrolled if a in s.reduced]

@@ -144,7 +144,9 @@ class Machine:
     def invoke(self, node: ir.Invoke, values: dict) -> None:
         """Run a library routine."""
         sizes = [int(self.atom(s, values)) for s in node.sizes]
-        out, *operands = (self.memory[b] for b in node.buffers)
+        memory = [self.memory[b] for b in node.buffers]
+        results, operands = memory[: node.results], memory[node.results :]
+        out = results[0] if len(results) == 1 else results
         if not ROUTINES[node.name](out, operands, sizes):
             raise _Failed(node.code)
 

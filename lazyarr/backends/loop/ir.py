@@ -131,13 +131,17 @@ class Break:
 
 @dataclass(slots=True)
 class Invoke:
-    """A library routine on whole buffers; a failure returns `code`."""
+    """A library routine on whole buffers, the first of which it writes; a failure returns `code`.
+
+    `dtype` is that of the first operand.
+    """
 
     name: str
     dtype: np.dtype
     buffers: tuple[Buffer, ...]
     sizes: tuple[Scalar, ...]
     code: int = 0
+    results: int = 1
 
 
 @dataclass
@@ -168,10 +172,3 @@ def walk(body: list):
         yield node
         if isinstance(node, For):
             stack.extend(reversed(node.body))
-
-
-def written(node: object) -> Buffer | None:
-    """Return the buffer that a node writes."""
-    if isinstance(node, Store | Update):
-        return node.buffer
-    return node.buffers[0] if isinstance(node, Invoke) else None

@@ -113,7 +113,7 @@ class Statement:
 class Routine:
     """A library routine on whole buffers: `name` with its operands, sizes and flags.
 
-    `code` is what the program returns when the routine fails.
+    `others` are its further results. `code` is what the program returns when it fails.
     """
 
     name: str
@@ -122,6 +122,12 @@ class Routine:
     sizes: tuple
     code: int = 0
     label: str = ""
+    others: tuple[Buffer, ...] = ()
+
+    @property
+    def results(self) -> tuple[Buffer, ...]:
+        """All buffers that are written."""
+        return (self.buffer, *self.others)
 
 
 @dataclass(eq=False)
@@ -194,4 +200,6 @@ def reads(step: object) -> set[Buffer]:
 
 def writes(step: object) -> set[Buffer]:
     """Return the buffers that a step writes."""
+    if isinstance(step, Routine):
+        return set(step.results)
     return step.writes if isinstance(step, Repeat) else {step.buffer}

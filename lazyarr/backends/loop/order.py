@@ -70,7 +70,7 @@ def choose_layouts(steps: list) -> None:
         if isinstance(step, Repeat):
             stack.extend([*step.body, *step.updates])
         elif isinstance(step, Routine):
-            whole.update((step.buffer, *step.operands))
+            whole.update((*step.results, *step.operands))
         else:
             for a in (*accesses(*step.expressions()), step.target):
                 seen[a.buffer] = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lazyarr.backends.loop.build import lower
 from lazyarr.backends.loop.collapse import collapse
 from lazyarr.backends.loop.emit import Emitter
+from lazyarr.backends.loop.externals import externals_of
 from lazyarr.backends.loop.ir import For, Function, Invoke, Let, Load, Store, Update, walk
 from lazyarr.backends.loop.lower import Program
 from lazyarr.backends.loop.notation import Buffer
@@ -34,22 +35,6 @@ SEGMENT = 400  # scalar operations in one function
 ON_STACK = 4096  # bytes of a static temporary that a function keeps on its stack
 STACK = 65536  # bytes of all of them in one function
 ROUNDS = 3  # of planning again with shared values stored
-
-EXTERNALS = {  # routine -> the functions of BLAS and LAPACK that it may call, without their letter
-    "cholesky": ("potrf",),
-    "solve_triangular": ("trsm",),
-    "gemm": ("gemm", "syrk"),
-    "gemv": ("gemv",),
-    "solve": ("getrf", "getrs"),
-    "inverse": ("getrf", "getri"),
-    "determinant": ("getrf",),
-}
-
-
-def externals_of(node: Invoke) -> tuple[str, ...]:
-    """Return the names of the library functions that a routine may call."""
-    letter = "s" if node.dtype.itemsize == 4 else "d"
-    return tuple(letter + name for name in EXTERNALS[node.name])
 
 
 @dataclass(repr=False)
@@ -238,7 +223,8 @@ def _describe(items: Iterable, indent: str):
             yield f"{indent}scan for {item.repeat.axis.extent}"
             yield from _describe([*item.body, *item.updates], indent + "  ")
         elif isinstance(item, Call):
-            yield f"{indent}{item.routine.buffer.name} = {item.routine.name} (library)"
+            names = ", ".join(b.name for b in item.routine.results)
+            yield f"{indent}{names} = {item.routine.name} (library)"
 
 
 def _one(node: Placed) -> bool:
@@ -258,9 +244,10 @@ def _written_often(block: list) -> set[Buffer]:
         elif isinstance(item, Cycle):
             stack.extend([*item.body, *item.updates])
         else:
-            free = isinstance(item, Placed) and item.statement.disjoint
-            buffer = item.statement.buffer if isinstance(item, Placed) else item.routine.buffer
-            count[buffer] = count.get(buffer, 0) + (not free)
+            own = isinstance(item, Placed)
+            buffers = (item.statement.buffer,) if own else item.routine.results
+            for buffer in buffers:
+                count[buffer] = count.get(buffer, 0) + (not (own and item.statement.disjoint))
     return {b for b, n in count.items() if n > 1}
 
 
@@ -390,5 +377,5 @@ def _externals(functions: Sequence[Function]) -> tuple[str, ...]:
     for f in functions:
         for node in walk(f.body):
             if isinstance(node, Invoke):
-                names.update(dict.fromkeys(externals_of(node)))
+                names.update(dict.fromkeys(externals_of(node.name, node.dtype)))
     return tuple(names)

@@ -145,7 +145,7 @@ class Roots:
 
     def _hoist_contract(self, node: Variable) -> None:
         a_labels, b_labels, out = node.params["spec"]
-        if node.dtype.kind == "f" and matrix_product(*node.inputs, a_labels, b_labels, out):
+        if node.dtype.kind in "fc" and matrix_product(*node.inputs, a_labels, b_labels, out):
             sides = (s for x in node.inputs for s in self.sizes.shape(x))
             if not any(isinstance(s, int) and s < GEMM_LEAST for s in sides):
                 for x in node.inputs:  # the library reads memory

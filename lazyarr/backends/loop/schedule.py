@@ -271,7 +271,7 @@ def _used_whole(block: list) -> set[Buffer]:
     while stack:
         item = stack.pop()
         if isinstance(item, Call):
-            out.update((item.routine.buffer, *item.routine.operands))
+            out.update((*item.routine.results, *item.routine.operands))
         elif isinstance(item, Cycle):
             r = item.repeat  # what tells the number of steps is read outside statements
             out.update(a.buffer for a in (() if r.count is None else accesses(r.count)))

@@ -1,8 +1,11 @@
 """Which nodes the loop family can lower."""
 
-from collections.abc import Set
+from collections.abc import Callable, Set
+
+import numpy as np
 
 from lazyarr.backends.loop.build import BUILDERS
+from lazyarr.backends.loop.library import ROWS
 from lazyarr.backends.loop.rules import rule_of
 from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
@@ -14,11 +17,15 @@ REAL = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32
 COMPLEX = frozenset(("complex64", "complex128"))
 
 
-def supports(node: Variable, complex_prims: Set[str] = frozenset()) -> bool:
+def supports(
+    node: Variable,
+    has_routine: Callable[[str, np.dtype], bool],
+    complex_prims: Set[str] = frozenset(),
+) -> bool:
     """Tell whether a node can be part of a compiled program: dtypes with a C type, a rule for it.
 
-    `complex_prims` are the primitives that the printer has for complex numbers; without any it
-    takes none.
+    `has_routine(name, dtype)` tells which library routines there are. `complex_prims` are the
+    primitives that the printer has for complex numbers; without any it takes none.
     """
     op = node.op
     known = REAL | COMPLEX if complex_prims else REAL
@@ -31,9 +38,11 @@ def supports(node: Variable, complex_prims: Set[str] = frozenset()) -> bool:
         return False
     if op.kind == "control":
         body = node.params.get("body")
-        return op.name in BUILDERS and all(supports(v, complex_prims) for v in body.toposort())
-    if op.kind == "library" and not all(plain(t) for t in (node.type, *operands)):
-        return False
+        steps = body.toposort()
+        return op.name in BUILDERS and all(supports(v, has_routine, complex_prims) for v in steps)
+    if op.kind == "library":
+        row = ROWS.get(op.name)
+        return row is not None and has_routine(row.routine, node.inputs[0].dtype)
     if op.kind == "elementwise":
         return op.formula is not None and (
             op.compute_dtype(node).kind != "c" or complex_prims >= _prims(node)

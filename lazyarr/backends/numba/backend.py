@@ -16,6 +16,7 @@ import numpy as np
 from lazyarr.backends.cache import cache_key, open_cache
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
+from lazyarr.backends.numba.mathfns import FUNCTIONS
 from lazyarr.backends.numba.print import PythonSource, to_python
 from lazyarr.config import options
 from lazyarr.errors import BackendError
@@ -35,7 +36,7 @@ class NumbaBackend:
 
     def supports(self, node: Variable) -> bool:
         """Tell whether a node can be part of a compiled program."""
-        return supports(node)
+        return supports(node, has_routine)
 
     def compile(self, graph: Graph) -> "NumbaExecutable":
         """Return the program of a graph, compiled or found in Numba's cache."""
@@ -62,6 +63,11 @@ class Compiled:
     atoms: tuple[Atom, ...]
     places: list[tuple[int, int]]  # where inputs tell the atoms
     report: str = ""
+
+
+def has_routine(routine: str, dtype: np.dtype) -> bool:
+    """Tell whether programs can call a library routine on arrays of a dtype."""
+    return routine in FUNCTIONS and dtype.kind != "c"
 
 
 class NumbaExecutable:
