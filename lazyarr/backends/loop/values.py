@@ -68,6 +68,7 @@ class Values:
         self.counter = itertools.count()
         self.axis_values: dict[object, Affine] = {}
         self.homes: dict[Buffer, list[tuple]] = {}
+        self.tested = True  # products that absorb are tested
         self.logic: dict[Scalar, Scalar] = {}  # booleans made of booleans, and how
 
     @property
@@ -157,6 +158,8 @@ class Values:
             return self.let("select", args[0], scalar.const(1, dtype), scalar.const(0, dtype))
         if prim in ("max", "min") and dtype.kind == "f":
             return self._extreme(prim, *args)
+        if prim == "absorb" and not self.tested:
+            return self.apply("mul", args, dtype)
         if prim == "absorb" and self._here.vector:
             return self._absorbed(*args)
         if prim == "div" and self._divides_often(*args):
