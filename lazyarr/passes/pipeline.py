@@ -18,6 +18,7 @@ from lazyarr.passes.foreign import share_calls
 from lazyarr.passes.loops import loops
 from lazyarr.passes.masks import MASKS
 from lazyarr.passes.movement import MOVEMENT
+from lazyarr.passes.regroup import REGROUP
 from lazyarr.passes.stabilize import STABILIZE
 from lazyarr.xtensor.lower import lower_named
 
@@ -76,7 +77,7 @@ class Step:
 
 ADDED = RuleSet("added")  # rules from outside, see `use_rules`
 SIMPLIFY = RulePass(
-    "simplify", (FOLD, ALGEBRA, MOVEMENT, STABILIZE, MASKS, ADDED), OFF | {"composite"}
+    "simplify", (FOLD, ALGEBRA, MOVEMENT, REGROUP, STABILIZE, MASKS, ADDED), OFF | {"composite"}
 )
 SHARE = GraphPass("share_calls", share_calls)
 

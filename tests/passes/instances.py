@@ -153,6 +153,14 @@ class Instances:
             raise LazyArrError("no axis")
         return op.take_add(x, i, v, axis=0)
 
+    def _contract(self, x: Variable, y: Variable) -> Variable:
+        labels = self.random.sample(range(4), x.ndim), self.random.sample(range(4), y.ndim)
+        alone = set(labels[0]) ^ set(labels[1])
+        shared = [k for k in {*labels[0], *labels[1]} - alone if self.random.random() < 0.3]
+        out = [*alone, *shared]
+        self.random.shuffle(out)
+        return op.contract(x, y, (*labels, out))
+
     def _of_kind(self, kind: str) -> Variable:
         x = self._leaf("x")
         full = self._filled(self.random.choice([0, 1, 2]))
@@ -162,7 +170,7 @@ class Instances:
                 [op.add, op.multiply, op.maximum, op.subtract, op.less, op.equal]
             )
             pair = self.random.choice([(x, wide), (wide, x), (wide, full), (full, 2), (full, full)])
-            return f(*pair)
+            return self._of_few(x) if self.random.random() < 0.2 else f(*pair)
         if kind == "movement":
             build = self.random.choice(
                 [
@@ -179,6 +187,14 @@ class Instances:
         if kind == "composite":
             return self.random.choice([op.zeros_like, op.mean, op.ones_like])(x)
         return op.size_value(self.random.randrange(5))
+
+    def _of_few(self, x: Variable) -> Variable:
+        """A function of what is read at more places than there are elements."""
+        if not x.ndim or x.shape[0] < 2:
+            raise LazyArrError("no two places to read")
+        i = symbol(TensorType("int64", (self.random.choice([1, 7]),)), "i")
+        taken = op.take(x, i, axis=0)
+        return self.random.choice([op.exp, op.negative, op.sqrt])(op.multiply(taken, 0.5))
 
 
 def instances(pattern: Pattern, count: int, dtypes: list[str] = DTYPES) -> Iterator[Variable]:

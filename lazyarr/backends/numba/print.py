@@ -2,7 +2,9 @@
 
 The same walk as the C printer with other tables. Integers narrower than 64 bits are cast after
 every operation, since Numba computes them in 64. Offsets are unsigned: a signed one may count from
-the end, which Numba tests at each access, and then LLVM makes no vector code.
+the end, which Numba tests at each access, and then LLVM makes no vector code. A choice between two
+values is an instruction, `choose`: a conditional of Python makes blocks, and the time that Numba
+takes for names set in several blocks grows with the square of their number.
 """
 
 import math
@@ -24,8 +26,22 @@ import math
 import numba
 import numpy as np
 from numba import types as T
+from numba.extending import intrinsic
 
 U = np.uint64
+
+
+@intrinsic
+def choose(typing, condition, a, b):
+    result = typing.unify_types(a, b)
+
+    def code(context, builder, signature, args):
+        c, *values = args
+        c = context.cast(builder, c, condition, T.boolean)
+        pairs = zip(values, (a, b))
+        return builder.select(c, *(context.cast(builder, v, t, result) for v, t in pairs))
+
+    return result(condition, a, b), code
 
 
 '''
@@ -249,7 +265,8 @@ class Printer:
         if node.monoid is None:
             return [f"{a} = {v}"]
         if node.monoid in ("rawmax", "rawmin"):
-            return [f"{a} = {v} if {v} {'>' if node.monoid == 'rawmax' else '<'} {a} else {a}"]
+            sign = ">" if node.monoid == "rawmax" else "<"
+            return [f"{a} = choose({v} {sign} {a}, {v}, {a})"]
         dtype = node.local.dtype
         return [f"{a} = {self.apply(MONOIDS[node.monoid], [a, v], dtype, dtype)}"]
 
@@ -288,7 +305,7 @@ def _extreme(sign: str) -> Callable:
     def text(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         a, b = args
         test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.kind == "f" else f"{a} {sign} {b}"
-        return f"({a} if {test} else {b})"
+        return f"choose({test}, {a}, {b})"
 
     return text
 
@@ -296,7 +313,7 @@ def _extreme(sign: str) -> Callable:
 def _sign(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
     (a,) = args
     plain = f"{type_name(dtype)}(({a} > 0) * 1 - ({a} < 0) * 1)"
-    return f"({a} if {a} != {a} else {plain})" if dtype.kind == "f" else plain
+    return f"choose({a} != {a}, {a}, {plain})" if dtype.kind == "f" else plain
 
 
 def _cast(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
@@ -306,7 +323,7 @@ def _cast(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
     if dtype.kind == "f" and out.kind == "u":  # negative numbers wrap, as in NumPy
         wrapped = f"{type_name(out)}(np.int64({a}))"
         return (
-            f"({wrapped} if {a} < 0 else {type_name(out)}({a}))" if out.itemsize == 8 else wrapped
+            f"choose({a} < 0, {wrapped}, {type_name(out)}({a}))" if out.itemsize == 8 else wrapped
         )
     return f"{type_name(out)}({a})"
 
@@ -321,7 +338,7 @@ STRUCTURE: dict[str, Callable] = {
     "min": _extreme("<"),
     "cast": _cast,
     "copy": lambda args, dtype, out: args[0],
-    "select": lambda args, dtype, out: f"({args[1]} if {args[0]} else {args[2]})",
+    "select": lambda args, dtype, out: f"choose({', '.join(args)})",
     "isnan": lambda args, dtype, out: f"{args[0]} != {args[0]}",
     "isinf": lambda args, dtype, out: f"abs({args[0]}) == np.inf",
     "isfinite": lambda args, dtype, out: f"abs({args[0]}) < np.inf",
