@@ -83,6 +83,63 @@ _define(
 )
 
 
+# tanh(x) = t / (t + 2) for t = exp(2 |x|) - 1 = 2^k p + (2^k - 1), p = exp(r) - 1; NaN stays.
+_define(
+    "vtanh_float64",
+    f"""
+{INLINE} double vtanh_float64(double x) {{
+  double z = __builtin_fabs(x);
+  double k = __builtin_fma(z, 0x1.71547652b82fep1, 0x1.8p52);
+  int64_t n;
+  __builtin_memcpy(&n, &k, 8);
+  k -= 0x1.8p52;
+  double r = __builtin_fma(k, -0x1.62e42fefa39efp-1, z + z);
+  r = __builtin_fma(k, -0x1.abc9e3b39803fp-56, r);
+  double r2 = r * r, r4 = r2 * r2;
+  double a = __builtin_fma(0x1.5555555555556p-3, r, 0.5);
+  double b = __builtin_fma(0x1.11111111109a6p-7, r, 0x1.5555555553d37p-5);
+  double c = __builtin_fma(0x1.a01a01a7cebcdp-13, r, 0x1.6c16c1789d1d7p-10);
+  double d = __builtin_fma(0x1.71de0d85293b8p-19, r, 0x1.a019b8ca26fcfp-16);
+  double e = __builtin_fma(0x1.af390ba7e6f47p-26, r, 0x1.2891d4ffbb0f9p-22);
+  c = __builtin_fma(e, r4, __builtin_fma(d, r2, c));
+  double p = __builtin_fma(c, r4, __builtin_fma(b, r2, a));
+  p = __builtin_fma(r2, p, r);
+  int64_t bits = (int64_t)((uint64_t)n << 52) + 0x3ff0000000000000ll;
+  double scale;
+  __builtin_memcpy(&scale, &bits, 8);
+  double t = __builtin_fma(p, scale, scale - 1.0);
+  t = t / (t + 2.0);
+  return __builtin_copysign(z > 22.0 ? 1.0 : t, x);
+}}""",
+)
+
+_define(
+    "vtanh_float32",
+    f"""
+{INLINE} float vtanh_float32(float x) {{
+  float z = __builtin_fabsf(x);
+  float k = __builtin_fmaf(z, 0x1.715476p1f, 0x1.8p23f);
+  int32_t n;
+  __builtin_memcpy(&n, &k, 4);
+  k -= 0x1.8p23f;
+  float r = __builtin_fmaf(k, -0x1.62e43p-1f, z + z);
+  r = __builtin_fmaf(k, 0x1.05c61p-29f, r);
+  float p = 0x1.6d117cp-10f;
+  p = __builtin_fmaf(p, r, 0x1.120be2p-7f);
+  p = __builtin_fmaf(p, r, 0x1.555518p-5f);
+  p = __builtin_fmaf(p, r, 0x1.5554dcp-3f);
+  p = __builtin_fmaf(p, r, 0.5f);
+  p = __builtin_fmaf(r * r, p, r);
+  int32_t bits = (int32_t)((uint32_t)n << 23) + 0x3f800000;
+  float scale;
+  __builtin_memcpy(&scale, &bits, 4);
+  float t = __builtin_fmaf(p, scale, scale - 1.0f);
+  t = t / (t + 2.0f);
+  return __builtin_copysignf(z > 10.0f ? 1.0f : t, x);
+}}""",
+)
+
+
 def _polynomial(coefficients: Sequence[str], x: str) -> str:
     """Return a polynomial as C, the constant term first, by Estrin's scheme of pairs.
 
@@ -203,5 +260,5 @@ _define(
     ("vdigamma_float64",),
 )
 
-VECTOR = {"exp": "vexp", "lgamma": "vlgamma", "digamma": "vdigamma"}
+VECTOR = {"exp": "vexp", "tanh": "vtanh", "lgamma": "vlgamma", "digamma": "vdigamma"}
 """Primitives that a simd loop computes by a function of this module, and its name."""
