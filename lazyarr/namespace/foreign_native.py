@@ -21,7 +21,7 @@ from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends import sizes as size_rules
 from lazyarr.backends.c import compiler
 from lazyarr.backends.c.backend import CExecutable, interface_of
-from lazyarr.backends.c.lapack import pointers
+from lazyarr.backends.loop.lapack import pointers
 from lazyarr.backends.c.print import to_c
 from lazyarr.backends.cache import cache_key
 from lazyarr.backends.driver import Program, Variant

@@ -14,7 +14,7 @@ from types import ModuleType
 import numpy as np
 
 from lazyarr.backends.c import compiler, complexfns, launcher, mathfns, recorder
-from lazyarr.backends.c.lapack import address, pointers
+from lazyarr.backends.loop.lapack import address, pointers
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache

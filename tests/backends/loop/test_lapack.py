@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from lazyarr.backends.c import lapack
+from lazyarr.backends.loop import lapack
 
 pytestmark = [pytest.mark.fast, pytest.mark.backends]
 
@@ -37,7 +37,7 @@ def test_without_scipy_every_address_is_null():
     run(
         "import sys\n"
         "sys.modules['scipy'] = None\n"
-        "from lazyarr.backends.c import lapack\n"
+        "from lazyarr.backends.loop import lapack\n"
         "assert list(lapack.pointers(['dgemm'])) == [None]\n"
     )
 
@@ -46,7 +46,7 @@ def test_scipy_linalg_can_be_imported_afterwards():
     pytest.importorskip("scipy")
     run(
         "import sys\n"
-        "from lazyarr.backends.c import lapack\n"
+        "from lazyarr.backends.loop import lapack\n"
         "before = lapack.address('dgemm'), lapack.address('dpotrf')\n"
         "assert 'scipy.linalg' not in sys.modules\n"
         "import scipy.linalg.cython_blas\n"

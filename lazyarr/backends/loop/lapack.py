@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from lazyarr.backends.c import transforms
+from lazyarr.backends.loop import transforms
 
 MODULES = ("cython_blas", "cython_lapack")
 
