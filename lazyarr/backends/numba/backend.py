@@ -7,26 +7,31 @@ known program of an earlier process loads without compiling.
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from lazyarr.backends.cache import cache_key, open_cache
+from lazyarr.backends.loop.externals import NEEDED, externals_of
+from lazyarr.backends.loop.lapack import address
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
+from lazyarr.backends.numba import complexfns
+from lazyarr.backends.numba.launch import launcher
 from lazyarr.backends.numba.mathfns import FUNCTIONS
 from lazyarr.backends.numba.print import PythonSource, to_python
 from lazyarr.config import options
 from lazyarr.errors import BackendError
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
-from lazyarr.graph.shapes import Atom
+from lazyarr.graph.shapes import Atom, Size
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
 
 _FILE = "program.py"
+REAL = {"cholesky", "sort", "argsort", "search"}  # routines for real numbers alone
 
 
 class NumbaBackend:
@@ -36,7 +41,7 @@ class NumbaBackend:
 
     def supports(self, node: Variable) -> bool:
         """Tell whether a node can be part of a compiled program."""
-        return supports(node, has_routine)
+        return supports(node, has_routine, complexfns.PRIMS)
 
     def compile(self, graph: Graph) -> "NumbaExecutable":
         """Return the program of a graph, compiled or found in Numba's cache."""
@@ -46,11 +51,15 @@ class NumbaBackend:
         shapes = [(tuple(map(canon, t.shape)), t.dtype) for t in planned.outputs]
         dtypes = tuple(t.dtype for t in planned.inputs)
         places = [_place(atom, planned.inputs) for atom in planned.atoms]
-        return NumbaExecutable(Compiled(source, dtypes, shapes, planned.atoms, places), planned)
+        given = [tuple(map(canon, t.shape)) for t in planned.inputs]
+        atoms, externals = planned.atoms, planned.externals
+        made = Compiled(source, dtypes, given, shapes, atoms, places, externals)
+        return NumbaExecutable(made, planned)
 
     def depends_on(self) -> tuple:
         """Return what the code of a program depends on beside the program."""
-        return importlib.metadata.version("numba"), options.precise
+        parts = importlib.metadata.version("numba"), options.precise
+        return (*parts, [address(name) is not None for name in ("dgemm", "z@fft")])
 
 
 @dataclass(frozen=True)
@@ -59,15 +68,20 @@ class Compiled:
 
     source: PythonSource
     dtypes: tuple[np.dtype, ...]  # of the inputs
+    given: list[tuple]  # shapes of the inputs
     shapes: list[tuple]  # and dtypes of the outputs
     atoms: tuple[Atom, ...]
     places: list[tuple[int, int]]  # where inputs tell the atoms
+    externals: tuple[str, ...]  # functions whose addresses follow the sizes
     report: str = ""
 
 
 def has_routine(routine: str, dtype: np.dtype) -> bool:
     """Tell whether programs can call a library routine on arrays of a dtype."""
-    return routine in FUNCTIONS and dtype.kind != "c"
+    if routine not in FUNCTIONS or (dtype.kind == "c" and routine in REAL):
+        return False
+    names = externals_of(routine, dtype) if routine in NEEDED else ()
+    return all(address(name) for name in names if not name.endswith(".data"))
 
 
 class NumbaExecutable:
@@ -77,7 +91,7 @@ class NumbaExecutable:
         self.made, self.plan, self.source = made, plan, made.source.text
         self.entry = load(made.source)
         self.dtypes, self.shapes, self.places = made.dtypes, made.shapes, made.places
-        self.dim = np.zeros(0, np.int64)
+        self.dim = np.array([address(name) or 0 for name in made.externals], np.int64)
 
     def __reduce__(self) -> tuple:
         """Pickle the text: loading compiles it, or finds it in the cache."""
@@ -90,8 +104,9 @@ class NumbaExecutable:
         ]
         dim, env = self.dim, {}
         if self.places:
-            dim = np.array([values[k].shape[d] for k, d in self.places], np.int64)
-            env = dict(zip(self.made.atoms, dim.tolist(), strict=True))
+            sizes = [values[k].shape[d] for k, d in self.places]
+            dim = np.array([*sizes, *self.dim], np.int64)
+            env = dict(zip(self.made.atoms, sizes, strict=True))
         outputs = [
             np.empty([shapes.evaluate(s, env) for s in shape], dtype)
             for shape, dtype in self.shapes
@@ -99,6 +114,27 @@ class NumbaExecutable:
         flat = [v.reshape(-1) for v in values]
         code = self.entry(dim, *flat, *[v.reshape(-1) for v in outputs])
         return outputs, code
+
+    def launcher(
+        self,
+        on_code: Callable[[int, tuple], object],
+        *,
+        equal: Iterable[tuple] = (),
+        nonzero: Iterable[Size] = (),
+        on_mismatch: Callable[..., object],
+        returns: str,
+        bound: Sequence[np.ndarray | None] = (),
+        **options: object,
+    ) -> Callable[..., object] | None:
+        """Return a callable of positional arrays, None for a program of unknown sizes."""
+        sizes = [s for shape in self.made.given for s in shape]
+        if self.places or equal or nonzero or not all(isinstance(s, int) for s in sizes):
+            return None
+        inputs = list(zip(self.made.given, self.dtypes, strict=True))
+        return launcher(
+            self.entry, self.dim, inputs, self.shapes, bound,
+            on_code=on_code, on_mismatch=on_mismatch, returns=returns,
+        )  # fmt: skip
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes and buffers as text."""
