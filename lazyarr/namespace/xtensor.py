@@ -15,10 +15,11 @@ import numpy as np
 
 from lazyarr.config import options
 from lazyarr.errors import ArgumentError, CoordError, DimError
+from lazyarr.graph.evaluate import evaluate
 from lazyarr.graph.node import Variable, data
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
-from lazyarr.graph.traverse import leaves
+from lazyarr.graph.traverse import Graph, leaves
 from lazyarr.namespace import xtensor_join
 from lazyarr.namespace.array import UFUNCS, Array, safe
 from lazyarr.namespace.xtensor_arrange import Arranging
@@ -31,6 +32,7 @@ from lazyarr.namespace.xtensor_window import Windowing
 from lazyarr.xtensor import moving, reducing
 from lazyarr.xtensor.coords import EMPTY, Coords, same_values
 from lazyarr.xtensor.joining import MOVING, merge
+from lazyarr.xtensor.lower import lower_named
 from lazyarr.xtensor.naming import unnamed
 
 
@@ -58,9 +60,12 @@ class XTensor(Selecting, Arranging, Reducing, Grouping, Windowing, Handle):
         x, cond = self, cond(self) if callable(cond) else cond
         if drop:
             mask = _known_mask(as_xtensor(cond), self._coords)
-            keep = {d: mask.any([e for e in mask.dims if e != d]).values for d in mask.dims}
-            x = x.isel(keep)
-            cond = mask.isel({d: k for d, k in keep.items()})
+            axes = range(mask.ndim)
+            keep = {
+                d: mask._v.value.any(axis=tuple(k for k in axes if k != i))
+                for i, d in enumerate(mask.dims)
+            }
+            x, cond = x.isel(keep), mask.isel(keep)
         if other is None:
             other, x = np.nan, x.astype(moving.nan_dtype(self.dtype))
         out = _many("where", cond, x, other)
@@ -71,8 +76,6 @@ class XTensor(Selecting, Arranging, Reducing, Grouping, Windowing, Handle):
         """Return the elements, NaN replaced by a value; a labelled one is taken at these labels."""
         if is_labelled(value):
             _, value = xtensor_join.align([self, as_xtensor(value)], "left")
-        elif self.dtype.kind not in "fc":
-            return self.copy()
         return self.where(self.notnull(), value)
 
     def isnull(self) -> "XTensor":
@@ -173,7 +176,7 @@ class XTensor(Selecting, Arranging, Reducing, Grouping, Windowing, Handle):
 
 
 def _known_mask(cond: XTensor, coords: Coords) -> XTensor:
-    """Return a condition that follows from coordinates alone, or raise ArgumentError."""
+    """Return the value of a condition that follows from coordinates alone, or raise."""
     for leaf in leaves([cond._v]):
         known = leaf.is_data and (
             not leaf.type.ndim or any(same_values(leaf.value, c.values) for c in coords.values()
@@ -184,7 +187,8 @@ def _known_mask(cond: XTensor, coords: Coords) -> XTensor:
                 "where(drop=True) has a size that depends on data; the condition must follow from "
                 "coordinates. Use isel with a known mask, or where without drop."
             )
-    return cond
+    (value,) = evaluate(lower_named(Graph([], [cond._v])), [])
+    return cond._with_value(np.asarray(value))
 
 
 # -- several operands -----------------------------------------------------------------------------
@@ -258,7 +262,10 @@ def dot(*arrays: object, dim: object = None) -> XTensor:
     if dim is ...:
         dim = dict.fromkeys(d for x in handles for d in x.dims)
     over = None if dim is None else [dim] if isinstance(dim, str) else list(dim)
-    return wrap_named(moving.dot([x._v for x in handles], over), handles)
+    coords = merge([x._coords for x in handles], options.arithmetic_join)  # of summed dims too
+    node = moving.dot([x._v for x in handles], over)
+    attrs = handles[0]._attrs if options.keep_attrs else None
+    return XTensor._of(node, coords.within(node.type.dims), handles[0]._name, attrs)
 
 
 # -- operators ------------------------------------------------------------------------------------

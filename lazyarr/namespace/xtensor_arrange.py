@@ -123,7 +123,7 @@ class Arranging(Handle):
         node, coords = self._v, self._coords
         for dim, n in either(shifts, kw, "roll").items():
             node = moving.roll(node, dim, n)
-            if roll_coords:
+            if roll_coords and any(dim in c.dims for c in coords.values()):
                 size = self.sizes[dim]
                 coords = coords.isel({dim: ((dim,), (np.arange(size) - n) % max(size, 1))})
         return self._like(node, coords)
@@ -210,6 +210,10 @@ class Arranging(Handle):
     def _unstacked(self, dim: str, fill: object) -> "Handle":
         index = self._coords.index(dim)
         levels, places = used_levels(index)
+        if len(np.unique(places)) < len(places):
+            raise CoordError(
+                f"unstack: a label of {dim!r} occurs more than once; call drop_duplicates({dim!r})."
+            )
         sizes = {name: len(level) for name, level in levels.items()}
         node = self._v
         if len(places) == math.prod(sizes.values()):

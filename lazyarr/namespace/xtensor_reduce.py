@@ -170,7 +170,8 @@ class Reducing(Handle):
         node = op.with_dims(out._v, dims)
         if keepdims:
             node = moving.transpose(moving.expand(node, {self.dims[i]: 1 for i in axes}), self.dims)
-            return self._like(node, self._coords.without_dim(*(self.dims[i] for i in axes)))
+            changed = [d for d in (self.dims[i] for i in axes) if self.sizes[d] != 1]
+            return self._like(node, self._coords.without_dim(*changed))
         return self._like(node)
 
     # -- order statistics -------------------------------------------------------------------------
@@ -236,13 +237,6 @@ class Reducing(Handle):
         dim, steps = self._steps(coord, datetime_unit)
         node = slopes.differentiate(self._v, dim, steps, edge_order)
         return self._of(node, self._coords, self._name)
-
-    def diff(self, dim: str, n: int = 1, *, label: str = "upper") -> "Handle":
-        """Return the n-th differences along a dim, labelled by the upper or lower neighbour."""
-        if label not in ("upper", "lower"):
-            raise ArgumentError(f"label is 'upper' or 'lower', got {label!r}.")
-        kept = slice(n, None) if label == "upper" else slice(None, -n if n else None)
-        return self._like(moving.diff(self._v, dim, n), self._coords.isel({dim: kept}))
 
 
 def _reduction(name: str, doc: str):

@@ -201,11 +201,12 @@ def _coarse(values: np.ndarray, axis: int, how: object) -> np.ndarray:
         return np.asarray(how(values, axis=axis))
     if values.dtype.kind in "mM":
         if how != "mean":
-            return getattr(np, str(how))(values, axis=axis)
-        whole = values.view("i8")
-        first = whole.min(axis=axis, keepdims=True)
-        middle = np.squeeze(first, axis) + (whole - first).mean(axis=axis).astype("i8")
-        return middle.view(values.dtype)
+            return getattr(np, f"nan{how}")(values, axis=axis)
+        first = np.nanmin(values, axis=axis, keepdims=True)
+        apart, there = (values - first).view("i8"), ~np.isnat(values)
+        total = np.sum(np.where(there, apart, 0), axis=axis)
+        mean = (total / there.sum(axis=axis)).astype("i8").view(first.dtype.str.replace("M", "m"))
+        return np.squeeze(first, axis) + mean
     if values.dtype.kind not in "biuf":
         raise ArgumentError(
             f"coarsen: labels of dtype {values.dtype} have no {how}; give coord_func, or drop them "

@@ -81,7 +81,7 @@ class Index:
         """Return the positions of each label."""
         if self._places is None:
             places: dict = {}
-            for i, label in enumerate(self.labels.tolist()):
+            for i, label in enumerate(elements(self.labels)):
                 places.setdefault(label, []).append(i)
             self._places = places
         return self._places
@@ -104,7 +104,7 @@ class Index:
         wanted = np.asarray(labels)
         if wanted.dtype.kind == "b":
             raise LabelError("a boolean mask selects positions; use isel.")
-        flat = [self.find(v, method, tolerance) for v in _elements(wanted)]
+        flat = [self.find(v, method, tolerance) for v in elements(wanted)]
         if any(not isinstance(i, int) for i in flat):
             raise LabelError("a label that occurs more than once cannot be in a list of labels.")
         return np.array(flat, np.int64).reshape(wanted.shape)
@@ -112,7 +112,7 @@ class Index:
     def positions(self, wanted: np.ndarray, missing: bool = False) -> np.ndarray:
         """Return every position of some labels; with `missing` unknown ones are passed over."""
         found: list = []
-        for label in _elements(wanted):
+        for label in elements(wanted):
             try:
                 found.append(np.atleast_1d(np.arange(len(self))[self.find(label)]))
             except LabelError:
@@ -185,7 +185,8 @@ class Index:
             raise self._missing(error.args[0]) from None
 
 
-def _elements(wanted: np.ndarray) -> list:
+def elements(wanted: np.ndarray) -> list:
+    """Return values as a list of Python objects, dates as NumPy's."""
     return list(wanted.ravel()) if wanted.dtype.kind in "mM" else wanted.ravel().tolist()
 
 
@@ -203,7 +204,7 @@ def _direction(labels: np.ndarray) -> int:
 def shown(labels: np.ndarray, most: int = 6) -> str:
     """Return the first labels as text."""
     labels = labels.ravel()
-    texts = [str(v) if labels.dtype.kind in "mM" else repr(v) for v in _elements(labels[:most])]
+    texts = [str(v) if labels.dtype.kind in "mM" else repr(v) for v in elements(labels[:most])]
     return ", ".join(texts) + (f", ... ({len(labels)} labels)" if len(labels) > most else "")
 
 

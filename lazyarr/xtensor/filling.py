@@ -41,10 +41,14 @@ def interpolated(
     inside = (wanted >= known[0]) & (wanted <= known[-1])
     if method == "nearest":
         return take_filled(x, dim, np.where(inside, np.where(part > 0.5, high, low), -1), np.nan)
+    # At a known position nothing of the neighbours enters, were they NaN or infinite.
+    low, high = np.where(part == 1, high, low), np.where(part == 0, low, high)
+    part = np.where(low == high, 0.5, part)
+    kind = XTensorType(x.type.dtype, (dim,), part.shape)
     first = take_filled(x, dim, np.where(inside, low, -1), np.nan)
     last = take_filled(x, dim, high, None)
-    weight = data(part.astype(x.type.dtype), XTensorType(x.type.dtype, (dim,), part.shape))
-    out = op.add(first, op.multiply(op.subtract(last, first), weight))
+    weights = [data(w.astype(x.type.dtype), kind) for w in (1 - part, part)]
+    out = op.add(op.multiply(first, weights[0]), op.multiply(last, weights[1]))
     return transpose(out, x.type.dims)
 
 

@@ -146,8 +146,12 @@ def _var(
 ) -> Variable:
     x = _floating(x)
     centred = op.subtract(x, spread(_mean(x, groups, over, skipna), groups))
-    total = added(_zeroed(op.square(centred), skipna), groups, over)
-    freedom = op.subtract(op.astype(_count(x, groups, over, skipna), x.type.dtype), float(ddof))
+    squares = reducing.squared(centred)  # NaN also where x is infinite
+    if skipna and x.type.dtype.kind in "fc":
+        squares = op.where(op.isnan(x), 0, squares)
+    total = added(squares, groups, over)
+    counts = op.astype(_count(x, groups, over, skipna), squares.type.dtype)
+    freedom = op.subtract(counts, float(ddof))
     ratio = op.where(op.greater(freedom, 0), op.divide(total, freedom), np.nan)
     return _ordered(ratio, x, groups, over)
 
@@ -172,7 +176,9 @@ def _gathered(name: str) -> Callable:
     def run(x: Variable, groups: Groups, over: tuple, skipna: bool, **kw: object) -> Variable:
         if x.type.dtype.kind == "b":
             x = op.astype(x, np.int64)
-        if name in ("max", "min") and not groups.sizes.all() or name == "median":
+        if name == "median":
+            x = _floating(x)
+        if name in ("max", "min") and not groups.sizes.all():
             x = op.astype(x, nan_dtype(x.type.dtype))
         if name in COMBINE and groups.uneven():
             return _halved(name, x, groups, over, skipna)

@@ -83,10 +83,31 @@ def _mean(x: Variable, axis: tuple, **_: object) -> Variable:
 
 def _var(x: Variable, axis: tuple, ddof: float = 0, **_: object) -> Variable:
     """Two passes: squared differences from the mean of what is there."""
-    dtype = x.type.dtype
-    total = op.sum(_filled(op.square(op.subtract(x, _mean(x, axis))), 0), axis=_same(x, axis))
+    centred = op.subtract(x, _mean(x, axis))
+    squares = squared(centred)  # NaN also where x is infinite
+    dtype = squares.type.dtype
+    total = op.sum(op.where(op.isnan(x), 0, squares), axis=_same(x, axis))
     freedom = op.subtract(op.astype(count(x, axis), dtype), float(ddof))
     return op.where(op.greater(freedom, 0), op.divide(total, freedom), np.nan)
+
+
+def _spread(name: str, x: Variable, axis: tuple, ddof: float) -> Variable:
+    """Record a variance or standard deviation that skips nothing."""
+    if x.type.dtype.kind != "c":
+        return getattr(op, name)(x, axis=axis, correction=ddof)
+    centred = op.subtract(x, op.mean(x, axis=axis))
+    size = shapes.product(x.shape[i] for i in axis)
+    total = op.sum(squared(centred), axis=_same(x, axis))
+    freedom = op.subtract(op.astype(op.size_value(size), total.type.dtype), ddof)
+    out = op.divide(total, op.maximum(freedom, 0))
+    return op.sqrt(out) if name == "std" else out
+
+
+def squared(x: Variable) -> Variable:
+    """Record the square of the magnitude."""
+    if x.type.dtype.kind != "c":
+        return op.square(x)
+    return op.add(op.square(op.real(x)), op.square(op.imag(x)))
 
 
 def _same(x: Variable, axis: tuple) -> tuple:
@@ -121,6 +142,9 @@ SKIPPING: dict[str, Callable] = {
     "argmin": _arg("argmin", np.inf),
 }
 
+# What an extreme of booleans is.
+OF_TRUTH = {"max": "any", "min": "all", "argmax": "argmax", "argmin": "argmin"}
+
 # What leaves an array as it is when it reduces no dim.
 UNCHANGED = frozenset({"sum", "prod", "mean", "max", "min"})
 
@@ -138,13 +162,15 @@ def reduce(
     `min_count`: NaN where fewer elements than that are there. `ddof`: what a variance takes off the
     number of elements.
     """
+    if x.type.dtype.kind == "b" and name in OF_TRUTH:
+        name, x = OF_TRUTH[name], op.astype(x, np.int8) if name.startswith("arg") else x
     if name == "median":
         return _median(x, axis, skipna or x.type.dtype.kind not in "fc")
     skips = skipna and x.type.dtype.kind in "fc" and name in SKIPPING
     if skips:
         out = SKIPPING[name](x, axis, **({} if ddof is None else {"ddof": ddof}))
     elif ddof is not None:
-        out = getattr(op, name)(_floating(x), axis=axis, correction=float(ddof))
+        out = _spread(name, _floating(x), axis, float(ddof))
     else:
         out = getattr(op, name)(_floating(x) if name == "mean" else x, axis=axis)
     if min_count is None or not skips:
@@ -171,6 +197,8 @@ def quantile(x: Variable, axis: tuple, q: np.ndarray, skipna: bool, method: str)
     The answer is NaN where a NaN is among the elements, with `skipna` where nothing else is.
     """
     whole = method in ("lower", "higher", "nearest") and x.type.dtype.kind in "iu"
+    if method in ("linear", "midpoint") and x.type.dtype.kind == "f":
+        x = op.astype(x, np.float64)  # as the fractions are
     x = x if whole else _floating(x)
     kept = [d for i, d in enumerate(x.type.dims) if i not in axis]
     order = [x.type.dims.index(d) for d in kept] + list(axis)
@@ -194,7 +222,8 @@ def quantile(x: Variable, axis: tuple, q: np.ndarray, skipna: bool, method: str)
 
 
 def _median(x: Variable, axis: tuple, skipna: bool) -> Variable:
-    return quantile(x, axis, np.array(0.5), skipna, "midpoint")
+    out = quantile(x, axis, np.array(0.5), skipna, "midpoint")
+    return op.astype(out, x.type.dtype) if x.type.dtype.kind == "f" else out
 
 
 def _floating(x: Variable) -> Variable:

@@ -16,7 +16,7 @@ def spacing(positions: np.ndarray, name: str, unit: str | None) -> np.ndarray:
         return steps / np.timedelta64(1, unit or np.datetime_data(steps.dtype)[0])
     if positions.dtype.kind not in "biuf":
         raise CoordError(f"coordinate {name!r} of dtype {positions.dtype} has no distances.")
-    return np.diff(positions.astype(np.float64))
+    return np.diff(positions if positions.dtype == np.float32 else positions.astype(np.float64))
 
 
 def _weights(values: np.ndarray, dim: str, x: Variable) -> Variable:
@@ -32,7 +32,8 @@ def _pairs(x: Variable, dim: str, steps: np.ndarray) -> Variable:
     """The area of each trapezoid."""
     x, axis, n = _floating(x), x.type.axis(dim), len(steps)
     both = op.add(slice_axis(x, axis, 0, n), slice_axis(x, axis, 1 if n else 0, n))
-    return op.multiply(both, _weights(steps / 2, dim, x))
+    widths = data(steps / 2, XTensorType(steps.dtype, (dim,), steps.shape))
+    return op.multiply(both, widths)
 
 
 def integrate(x: Variable, dim: str, steps: np.ndarray) -> Variable:

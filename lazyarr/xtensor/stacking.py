@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lazyarr.xtensor.coords import Coord, Coords, Index
+from lazyarr.xtensor.coords import Coord, Coords, Index, elements
 from lazyarr.xtensor.joining import blanked
 
 
 def _tuples(columns: list[np.ndarray]) -> np.ndarray:
     out = np.empty(len(columns[0]), object)
-    out[:] = list(zip(*(c.tolist() for c in columns), strict=True))
+    out[:] = list(zip(*map(elements, columns), strict=True))
     return out
 
 
@@ -33,9 +33,24 @@ def stack_coords(coords: Coords, sizes: Mapping[str, int], new: str, makes_index
             rest = tuple(d for d in c.dims if d not in sizes)
             out[name] = Coord((*rest, new), np.moveaxis(flat, 0, -1), None, c.attrs)
     if makes_index:
-        levels = {d: coords.index(d) or Index(np.arange(n)) for d, n in sizes.items()}
-        out.update(level_coords(new, levels, {d: mesh[d] for d in sizes}, coords))
+        levels, codes = {}, {}
+        for d, n in sizes.items():
+            index = coords.index(d) or Index(np.arange(n))
+            levels[d], place = _distinct(index)
+            codes[d] = place[mesh[d]]
+        out.update(level_coords(new, levels, codes, coords))
     return Coords(out)
+
+
+def _distinct(index: Index) -> tuple[Index, np.ndarray]:
+    """Return the labels that differ, in order of appearance, and the place of each among them."""
+    places = index.places()
+    if len(places) == len(index):
+        return index, np.arange(len(index))
+    of_label = np.zeros(len(index), np.int64)
+    for i, where in enumerate(places.values()):
+        of_label[where] = i
+    return Index(index.labels[[where[0] for where in places.values()]]), of_label
 
 
 def level_coords(

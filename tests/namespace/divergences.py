@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from pandas.errors import InvalidIndexError
 
 from lazyarr import XTensor
 from lazyarr.errors import LazyArrError
@@ -32,7 +33,7 @@ def both(f: Callable, *arrays: Any, read: Callable = lambda out: out) -> tuple[A
             answers.append(read(f(*given)))
         except LazyArrError:
             answers.append("refused")
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, InvalidIndexError) as error:
             answers.append(type(error).__name__)
     return answers[0], answers[1]
 
@@ -72,6 +73,15 @@ DIVERGENCES = [
         _join,
     ),
     Divergence(
+        "broadcast and broadcast_like join labels as arithmetic does",
+        "xarray joins by the union, whatever its arithmetic_join says.",
+        lambda: both(
+            lambda x, y: x.broadcast_like(y).size,
+            line([1.0, 2.0], labels=[0, 1]),
+            line([1.0, 2.0], labels=[1, 2]),
+        ),
+    ),
+    Divergence(
         "two dims of one name",
         "No operation by name means anything on them.",
         lambda: both(lambda x: x.rename(a="b").dims, SQUARE),
@@ -102,7 +112,7 @@ DIVERGENCES = [
         ),
     ),
     Divergence(
-        "integers that meet a filling join, reindex or unstack become floats",
+        "integers and booleans that meet a filling join, reindex or unstack become floats",
         "The dtype of a result follows from dtypes and not from whether a label is missing.",
         lambda: both(lambda x: x.reindex(x=[0, 1]).dtype.kind, line([1, 2], labels=[0, 1])),
     ),
@@ -152,6 +162,39 @@ DIVERGENCES = [
         "the largest of NaN alone has a position",
         "xarray raises by looking at data; here the position is 0, and idxmax gives NaN.",
         lambda: both(lambda x: int(x.argmax()), line([np.nan, np.nan])),
+    ),
+    Divergence(
+        "a running product over several dims keeps the NaN that it makes",
+        "Zero times infinity is undefined and no missing value; xarray skips it in the next dim.",
+        lambda: both(
+            lambda x: str(x.cumprod().values[1, 1]),
+            xr.DataArray(np.array([[0.0, np.inf], [np.inf, 2.0]]), dims=("a", "b")),
+        ),
+    ),
+    Divergence(
+        "a quantile between equal infinities is that infinity",
+        "The line between the two is their difference, which is NaN, in NumPy.",
+        lambda: both(lambda x: float(x.quantile(0.3)), line([np.inf, np.inf])),
+    ),
+    Divergence(
+        "quantiles of float32 are float64, also of NaN alone",
+        "The dtype of a result follows from dtypes and not from the data.",
+        lambda: both(
+            lambda x: x.quantile(0.3).dtype.itemsize, line(np.array([np.nan, np.nan], "f4"))
+        ),
+    ),
+    Divergence(
+        "interpolation at a known position gives its value beside NaN",
+        "A neighbour of weight 0 does not enter; in xarray that holds for arrays of one dim only.",
+        lambda: both(
+            lambda x: str(x.interp(x=[0.0]).values[0, 0]),
+            xr.DataArray([[1.0, 2.0], [np.nan, 2.0]], dims=("x", "y"), coords={"x": [0.0, 1.0]}),
+        ),
+    ),
+    Divergence(
+        "drop_isel where a label occurs more than once",
+        "Positions say what goes; xarray looks for their labels and finds two.",
+        lambda: both(lambda x: x.drop_isel(x=0).size, line([1.0, 2.0, 3.0], labels=[5, 5, 6])),
     ),
     Divergence(
         "dates and text are labels only",
