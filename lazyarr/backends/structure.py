@@ -188,8 +188,8 @@ def phantoms(calls: Sequence[Call]) -> list[np.ndarray]:
     return [np.empty((*sizes[i : i + _CHUNK], 0), bool) for i in range(0, len(sizes), _CHUNK)]
 
 
-def _scalar_dtype(type_: TensorType, expr: tuple, x: object) -> np.dtype:
-    """The dtype that a number takes beside arrays, in a node of a type and an expression."""
+def scalar_dtype(type_: TensorType, expr: tuple, x: object) -> np.dtype:
+    """Return the dtype that a number takes in a node of a type and an expression."""
     op, operands = expr[0].op, expr[1:]
     if op.kind == "elementwise":
         position = next(i for i, v in enumerate(operands) if v is x)
@@ -257,7 +257,7 @@ class _Generaliser:
             elif self.exact or baked(call, x):
                 operands.append(x)
             else:
-                dtype = _scalar_dtype(v.type, expr, x)
+                dtype = scalar_dtype(v.type, expr, x)
                 operands.append(self.add(TensorType(dtype, ()), Slot(i, j, dtype)))
         if call.op.sizes and not self.exact:
             self.sized.append(i)

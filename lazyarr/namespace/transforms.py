@@ -26,6 +26,8 @@ from lazyarr.namespace.xtensor import XTensor
 from lazyarr.namespace.xtensor_dataset import as_labelled, as_lazy, is_foreign
 from lazyarr.xtensor.types import XTensorType, as_dims
 
+_NUMBER = int | float | complex
+_MOST = 1024  # records of a jitted function that are kept
 _named_sizes: dict[str, shapes.Size] = {}
 
 
@@ -78,8 +80,9 @@ def jit(f: Callable | None = None, *, backend: str | None = None):
     """Compile a Python function when it is called, once for each structure of its arguments.
 
     Arrays among the arguments (NumPy, Array, XTensor, xr.DataArray, xr.Dataset, in pytrees) become
-    symbols, other values are part of the structure. Other labels of the same sizes record f again,
-    and compile nothing. The result is what f returns, computed, and xarray's where arguments were.
+    symbols, other values are part of the structure. Other labels of the same sizes and other
+    numbers record f again, and compile nothing (unless a number is used as an axis, a size or an
+    exponent like 2). The result is what f returns, computed, and xarray's where arguments were.
     """
     if f is None:
         return functools.partial(jit, backend=backend)
@@ -93,6 +96,8 @@ def jit(f: Callable | None = None, *, backend: str | None = None):
         key = (tree, tuple(_signature(h, v) for h, v in zip(handles, found, strict=True)))
         entry = cache.get(key)
         if entry is None:
+            if len(cache) >= _MOST:
+                cache.clear()
             entry = cache[key] = _trace(f, tree, handles, found, backend)
         out = entry([h for h in handles if h is not None])
         return tree_map(as_labelled, out) if any(map(is_foreign, found)) else out
@@ -110,8 +115,8 @@ def _handle(value: object) -> object:
 
 
 def _signature(handle: object, value: object) -> object:
-    if handle is None:
-        return value
+    if handle is None:  # 1, 1.0 and True are equal, and not the same
+        return (value.__class__, repr(value)) if isinstance(value, _NUMBER) else value
     if not isinstance(handle, XTensor):
         return type(handle), handle._v.type
     attrs = repr(handle._attrs) if handle._attrs else None
@@ -129,8 +134,10 @@ def _trace(f: Callable, tree, handles: list, values: list, backend: str | None) 
     graph = Graph([s._v for s in symbols if s is not None], [x._v for x in arrays])
     check_inputs(graph)
     held: list = []
-    if any(isinstance(h, XTensor) and h._coords for h in handles):
-        program, held = shared_program(graph, backend or "auto")
+    pairs = zip(handles, values, strict=True)
+    numbers = [v for h, v in pairs if h is None and isinstance(v, _NUMBER)]
+    if numbers or any(isinstance(h, XTensor) and h._coords for h in handles):
+        program, held = shared_program(graph, backend or "auto", numbers)
     else:
         program = Program(graph, backend or "auto")
 

@@ -1,9 +1,10 @@
 """Loops with chains of dear functions, run in stages over a few elements at a time.
 
-In `tanh(tanh(tanh(x)))` each function waits for the one before it, and an iteration is so long that
-a processor overlaps hardly two of them. Such a loop is printed as a loop over blocks of elements, and
-for each block one short loop per link of the chain, whose iterations overlap; values that a later
-stage needs wait in an array on the stack. Five links take 2.3 ns an element so, and 5.5 without.
+In `tanh(tanh(tanh(x)))` each function waits for the one before it, and an iteration is so long
+that a processor overlaps hardly two of them. Such a loop is printed as a loop over blocks of
+elements, and for each block one short loop per link of the chain, whose iterations overlap; values
+that a later stage needs wait in an array on the stack. Five links take 2.3 ns an element so, and
+5.5 without.
 """
 
 from collections.abc import Iterable
