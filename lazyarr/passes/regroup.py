@@ -24,7 +24,8 @@ product = p.contract(a, b).named("inner")
 @REGROUP.rule(of_kind("elementwise"))
 def gathered_last(node: Variable) -> Variable | None:
     """f(take(x, i)) -> take(f(x), i) for a dear f where x has fewer elements than the result"""
-    chain, total, at = [], 0, node
+    chain: list[Variable] = []
+    total, at = 0, node
     while len(chain) < _DEPTH and at.op is not None and at.op.kind == "elementwise":
         wide = [v for v in at.inputs if v.__class__ is Variable and v.ndim]
         if len(wide) != 1 or at.op.check is not None or at.shape != wide[0].shape:
