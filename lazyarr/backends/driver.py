@@ -145,12 +145,15 @@ class Program:
     """A graph on a backend, compiled when made and again for each new pattern of sizes.
 
     `stored=False` looks at nothing that is kept on disk, for who needs the plan of the program.
+    `donated` are inputs whose arrays a launcher may overwrite and return.
     """
 
-    def __init__(self, graph: Graph, backend: str, *, stored: bool = True):
+    def __init__(
+        self, graph: Graph, backend: str, *, stored: bool = True, donated: tuple[int, ...] = ()
+    ):
         self.backend = base.get_backend(resolve(backend))
-        self.recorded = settled(graph)
-        self.name = store.name_of(self.backend, self.recorded) if stored else None
+        self.recorded, self.donated = settled(graph), donated
+        self.name = store.name_of(self.backend, self.recorded, donated) if stored else None
         self.variants: dict[tuple, Variant] = {}
         self.lock = threading.Lock()
         found = store.find(self._entry(ALL), Variant)
@@ -252,10 +255,11 @@ class Program:
             raise
         return variant
 
-    def launcher(self, returns: str, slow: Callable) -> Callable | None:
+    def launcher(self, returns: str, slow: Callable, trust: bool = False) -> Callable | None:
         """Return the shortest way to call a program that is one native step, where there is one.
 
-        What it cannot take as it is, and every failing check, goes to `slow`.
+        What it cannot take as it is, and every failing check, goes to `slow`. With `trust` dtypes,
+        layouts and sizes are not looked at.
         """
         variant = self.variants[ALL]
         make = getattr(variant.direct, "launcher", None)
@@ -270,6 +274,8 @@ class Program:
             returns=returns,
             bound=[*[None] * len(self.recorded.inputs), *variant.constants],
             reject_one=True,
+            trust=trust,
+            donated=self.donated,
         )
 
     def bind(self, arrays: Sequence) -> dict:
@@ -307,7 +313,7 @@ class Program:
             ones, fixed = key
             atoms = outline.atoms
             pattern = tuple([atoms[i] for i in ones]), tuple([(atoms[i], n) for i, n in fixed])
-            found = build(graph, pattern, self.backend, n_data, outline)
+            found = build(graph, pattern, self.backend, n_data, outline, self.donated)
             store.keep(self._entry(key), found)
         return found.link(self._data, self._complain)
 
@@ -350,7 +356,14 @@ def settled(graph: Graph) -> Graph:
     return Graph(graph.inputs, substitute(graph.outputs, mapping))
 
 
-def build(graph: Graph, pattern: tuple, backend: Backend, n_data: int, outline: Outline) -> Variant:
+def build(
+    graph: Graph,
+    pattern: tuple,
+    backend: Backend,
+    n_data: int,
+    outline: Outline,
+    donated: tuple[int, ...] = (),
+) -> Variant:
     """Specialise, rewrite, cut and compile a positional graph whose last inputs are data."""
     start = time.perf_counter()
     stats.count("compiles")
@@ -359,13 +372,14 @@ def build(graph: Graph, pattern: tuple, backend: Backend, n_data: int, outline: 
     spec = sizes.specialise(graph, pattern, lambda g: pipeline.run(g, record=record))
     ready, recipe = split(spec.graph, n_data)
     steps, slots, outputs = cut(ready, backend)
+    whole = len(steps) == 1 and steps[0].graph is ready
+    given = {"donated": donated} if donated and whole and hasattr(backend, "donates") else {}
     for step in steps:
         if step.node is None:
-            step.run = backend.compile(step.graph)
+            step.run = backend.compile(step.graph, **given)
     seconds = time.perf_counter() - start
     place = graph.outputs[0].where_made() if graph.outputs else ""
     stats.log(f"{backend.name}: {len(ready.toposort())} nodes in {seconds:.3f} s, made at {place}")
-    whole = len(steps) == 1 and steps[0].graph is ready
     report = "\n".join(map(str, record))
     conditions = spec.conditions()
     return Variant(outline, conditions, recipe, steps, slots, outputs, whole, seconds, report)

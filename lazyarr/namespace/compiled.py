@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyarr.backends.driver import Program
 from lazyarr.backends.implicit import compute_nodes
-from lazyarr.errors import ArgumentError, GraphError, near_match
+from lazyarr.errors import ArgumentError, DTypeError, GraphError, ShapeError, near_match
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
@@ -76,9 +76,11 @@ class Function:
         self,
         inputs: object,
         outputs: object,
-        backend: str | None,
-        givens: Sequence,
-        updates: Sequence,
+        backend: str | None = None,
+        givens: Sequence = (),
+        updates: Sequence = (),
+        trust: bool = False,
+        donate: Sequence = (),
     ):
         top = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         flat, self.in_tree = flatten(top)
@@ -92,7 +94,9 @@ class Function:
         self.cells = cells_below(nodes, [i.node for i in self.inputs])
         graph = Graph([*(i.node for i in self.inputs), *self.cells], nodes)
         check_inputs(graph)
-        self.program = Program(graph, backend or "auto")
+        self.donated = _places(donate, self.inputs)
+        self.program = Program(graph, backend or "auto", donated=self.donated)
+        self.trust = trust
         self.cells = list(self.cells.values())
         self.targets = targets
         self.templates = [_template(h) for h in results]
@@ -114,34 +118,74 @@ class Function:
             return None
         flat = all(c.kind is None for c in self.out_tree.children)
         if self.out_tree.kind in (list, tuple) and flat:
-            return self.program.launcher(self.out_tree.kind.__name__, self._call)
-        return self.program.launcher("single", self._call) if self.single else None
+            return self.program.launcher(self.out_tree.kind.__name__, self._call, self.trust)
+        return self.program.launcher("single", self._call, self.trust) if self.single else None
 
     def __call__(self, *args: object, **kwargs: object):
-        """Compute the outputs for values of the inputs, given in order or by name."""
-        if self.fast is None or kwargs:
+        """Compute the outputs for values of the inputs, given in order or by name.
+
+        `out=` gives arrays of the results' dtypes and shapes, in the structure of the outputs, to
+        write the results into; they are then what is returned. None stands for a new array.
+        """
+        if self.fast is None or (kwargs and (len(kwargs) > 1 or not self._takes_out(kwargs))):
             return self._call(*args, **kwargs)
-        return self.fast(*args)
+        return self.fast(*args, **kwargs)
+
+    def _takes_out(self, kwargs: dict) -> bool:
+        """Tell whether `out` is given, and no input of that name."""
+        return "out" in kwargs and "out" not in self.names
 
     def _call(self, *args: object, **kwargs: object):
         """The call that takes everything: names, pytrees, other dtypes and layouts."""
+        given_out = kwargs.pop("out") if self._takes_out(kwargs) else None
         if kwargs or len(args) != len(self.names):
             args = self._bind(args, kwargs)
         if not self.flat:
             args = self._flatten(args)
-        given = [i.convert(a) for i, a in zip(self.inputs, args, strict=True)]
+        given = [self._converted(i, a) for i, a in zip(self.inputs, args, strict=True)]
+        for k in self.donated:
+            if not given[k].flags.writeable:
+                raise ArgumentError(
+                    f"input {self.inputs[k].label!r} is donated, but the array is read-only; pass "
+                    "a copy, or compile without donating it."
+                )
         out = self.program([*given, *(c.value for c in self.cells)])
         if self.targets:
             n = len(self.templates)
             for cell, value in zip(self.targets, out[n:], strict=True):
                 cell.replace(value)
             out = out[:n]
+        if given_out is not None:
+            out = self._write(out, given_out)
         if self.single:
             return out[0]
         return unflatten(
             self.out_tree,
             [a if t is None else labelled(a, t) for a, t in zip(out, self.templates, strict=True)],
         )
+
+    def _converted(self, i: Input, value: object) -> np.ndarray:
+        """Return an argument as an array of its input's type; trusted arrays as they are."""
+        if self.trust and i.plain and value.__class__ is np.ndarray:
+            return value
+        return i.convert(value)
+
+    def _write(self, results: list, out: object) -> list:
+        """Write results into the arrays of `out=`, and return those."""
+        if any(t is not None for t in self.templates):
+            raise ArgumentError("out= takes arrays, but this function returns labelled results.")
+        targets = _matching(out, self.out_tree, "out")
+        places = [f"out[{k}]" if len(targets) > 1 else "out" for k in range(len(targets))]
+        for place, result, target in zip(places, results, targets, strict=True):
+            _check_target(place, result, target)
+        arrays = [t for t in targets if t is not None]
+        for k, one in enumerate(arrays):
+            if any(np.may_share_memory(one, other) for other in arrays[:k]):
+                raise ArgumentError("out: two results cannot share memory.")
+        for result, target in zip(results, targets, strict=True):
+            if target is not None:
+                target[...] = result
+        return [r if t is None else t for r, t in zip(results, targets, strict=True)]
 
     def _bind(self, args: Sequence, kwargs: dict) -> list:
         """Return arguments in order, from positional ones and those given by name."""
@@ -230,6 +274,35 @@ def is_leaf(h: object) -> bool:
     return isinstance(h, Array | XTensor)
 
 
+def _places(donate: Sequence, inputs: Sequence[Input]) -> tuple[int, ...]:
+    """Return the places of donated inputs, given as symbols or by name."""
+    found = []
+    for item in [donate] if isinstance(donate, str) or is_leaf(donate) else donate:
+        named = isinstance(item, str)
+        node = None if named else unwrap(item)
+        at = [k for k, i in enumerate(inputs) if (i.label == item if named else i.node is node)]
+        if not at:
+            names = [i.label for i in inputs]
+            hint = near_match(str(item), names)
+            raise ArgumentError(f"donate: {item!r} is no input; the inputs are {names}.{hint}")
+        found += at
+    return tuple(sorted(set(found)))
+
+
+def _check_target(place: str, result: np.ndarray, target: object) -> None:
+    """Raise where an array of `out=` cannot hold a result."""
+    if target is None:
+        return
+    if not isinstance(target, np.ndarray):
+        raise ArgumentError(f"{place}: expected an array or None, got {type(target).__name__}.")
+    if target.dtype != result.dtype:
+        raise DTypeError(f"{place}: the result has dtype {result.dtype}, the array {target.dtype}.")
+    if target.shape != result.shape:
+        raise ShapeError(f"{place}: the result has shape {result.shape}, the array {target.shape}.")
+    if not target.flags.writeable:
+        raise ArgumentError(f"{place}: the array is read-only.")
+
+
 def _matching(value: object, tree, path: str) -> list:
     """Return the leaves of an argument that must have the structure of its input."""
     if tree.kind is None:
@@ -315,12 +388,17 @@ def function(
     updates: Sequence = (),
     givens: Sequence = (),
     backend: str | None = None,
+    trust_inputs: bool = False,
+    donate: Sequence = (),
 ):
     """Compile outputs as a function of inputs.
 
     inputs: a symbol, or a list of symbols and pytrees of symbols; outputs: a pytree of expressions;
     updates: pairs (shared, new value), written after each call; givens: pairs (node, replacement);
     backend: "c", "numba", "jax", "torch", "interpret" or "auto".
+    trust_inputs: arrays are taken as they are; they must be C-contiguous and have the dtypes and
+    sizes that the inputs say, which is not checked.
+    donate: inputs, as symbols or by name, whose arrays may be overwritten and returned as results.
     Raises GraphError for a missing input, BackendError for a backend that is not there.
 
     >>> import lazyarr as xp
@@ -328,5 +406,9 @@ def function(
     >>> f = function([x], {"double": x * 2}, backend="interpret")
     >>> f(np.array([1.0, 2.0]))
     {'double': array([2., 4.])}
+
+    >>> here = np.empty(2)
+    >>> f(np.array([1.0, 2.0]), out={"double": here})["double"] is here
+    True
     """
-    return Function(inputs, outputs, backend, givens, updates)
+    return Function(inputs, outputs, backend, givens, updates, trust_inputs, donate)

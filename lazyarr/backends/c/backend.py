@@ -14,11 +14,12 @@ from types import ModuleType
 import numpy as np
 
 from lazyarr.backends.c import compiler, complexfns, launcher, mathfns, recorder
-from lazyarr.backends.loop.lapack import address, pointers
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache
+from lazyarr.backends.loop.donate import reusable
 from lazyarr.backends.loop.externals import NEEDED, externals_of
+from lazyarr.backends.loop.lapack import address, pointers
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
 from lazyarr.config import options
@@ -50,19 +51,24 @@ class CBackend:
         """Return compiled code that records and walks expressions, where it can be built."""
         return recorder.module()
 
-    def compile(self, graph: Graph) -> "CExecutable":
+    donates = True  # programs can write results over inputs that are given away
+
+    def compile(self, graph: Graph, donated: Sequence[int] = ()) -> "CExecutable":
         """Return the compiled program; BackendError where no compiler can build it."""
         precise = options.precise if self.precise is None else self.precise
         found = compiler.find_compiler()
         vector = frozenset() if precise else found.vector
         threads = options.threads if found.openmp else 1
         planned = plan(graph, precise=precise, threads=threads)
+        planned.reuse = reusable(planned.functions, donated) if donated else {}
         source = to_c(planned, vector=vector, precise=precise)
         names = tuple(v.name or "" for v in graph.inputs)
         flags = compiler.PRECISE if precise else ()
         flags = (*flags, *compiler.OPENMP) if planned.threads > 1 else flags
         face = interface_of(planned, names)
-        made = Native(source, flags, face, planned.externals, planned.codes)
+        taken = {out.number: given.number for out, given in planned.reuse.items()}
+        reuse = tuple(taken.get(k, -1) for k in range(len(face.outputs)))
+        made = Native(source, flags, face, planned.externals, planned.codes, reuse)
         return CExecutable(made, planned)
 
     def depends_on(self) -> tuple:
@@ -90,6 +96,7 @@ class Native:
     interface: Interface
     externals: tuple[str, ...]
     codes: dict[int, tuple]  # of failing checks: the class of the error and its message
+    reuse: tuple[int, ...] = ()  # for each output the donated input whose memory it may take, or -1
     report: str = ""
 
 
@@ -142,6 +149,8 @@ class CExecutable:
         `equal` and `nonzero` add conditions on sizes to those of the program itself; the rest is
         told in `lazyarr.backends.c.launcher.launch`.
         """
+        if options.get("donated"):
+            options["reuse"] = self.made.reuse
         face = self.interface
         face = replace(face, equal=(*face.equal, *equal), nonzero=(*face.nonzero, *nonzero))
         return launch(face, self.pointers, on_code, **options)

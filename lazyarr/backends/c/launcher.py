@@ -92,8 +92,14 @@ def launch(
     bound: Sequence[np.ndarray | None] = (),
     reject_one: bool = False,
     portable: bool = False,
+    trust: bool = False,
+    donated: Sequence[int] = (),
+    reuse: Sequence[int] = (),
 ) -> Callable[..., object]:
     """Return a callable of a program: positional arguments in, fresh arrays out.
+
+    The fast one takes `out=`, arrays to write the results into: one for `single`, otherwise one or
+    None for each output. They share no memory with an input or each other; others are mismatches.
 
     Parameters
     ----------
@@ -105,6 +111,13 @@ def launch(
         Treat a call in which an unknown size is 1 as a mismatch (NumPy broadcasts there).
     portable
         Use ctypes also where the extension module is there.
+    trust
+        Look at the rank of arrays only: the caller vouches for dtypes, layouts and sizes.
+    donated
+        Inputs that must be writable, since results may take their memory.
+    reuse
+        For each output the donated input whose memory it may take, or -1. That is done where the
+        input has the output's shape and shares memory with no other input.
     """
     native = None if portable else extension()
     make = _native(native) if native else PortableProgram
@@ -117,6 +130,9 @@ def launch(
         RETURNS.index(returns),
         tuple(bound),
         reject_one,
+        trust,
+        tuple(donated),
+        tuple(reuse),
     )
     converter.exact = program.exact
     return program
@@ -249,7 +265,7 @@ _EXTENSION: list[ModuleType | None] = []
 _EXTENSION_LOCK = threading.Lock()
 _NAME = "lazyarr_launcher"
 
-SOURCES = ("launcher_pool.c", "launcher_sizes.c", "launcher.c")
+SOURCES = ("launcher_pool.c", "launcher_sizes.c", "launcher.c", "launcher_make.c")
 """The files that make up the extension module, one after the other."""
 
 
@@ -324,6 +340,9 @@ def _native(module: ModuleType) -> Callable[..., object]:
         returns: int,
         bound: tuple,
         reject_one: bool,
+        trust: bool,
+        donated: tuple,
+        reuse: tuple,
     ) -> object:
         number = {atom: i for i, atom in enumerate(face.atoms)}
 
@@ -344,6 +363,9 @@ def _native(module: ModuleType) -> Callable[..., object]:
             on_code=on_code,
             returns=returns,
             reject_one=reject_one,
+            trust=trust,
+            donated=donated,
+            reuse=reuse,
         )
 
     return make
@@ -421,6 +443,9 @@ class PortableProgram:
         returns: int,
         bound: tuple[np.ndarray | None, ...],
         reject_one: bool,
+        trust: bool = False,
+        donated: tuple[int, ...] = (),
+        reuse: tuple[int, ...] = (),
     ):
         unbound = set(interface.atoms)
         for type_ in interface.inputs:
@@ -429,7 +454,7 @@ class PortableProgram:
             raise ValueError(f"unknown size {unbound.pop()} is no input's size by itself")
         self.interface, self.pointers, self.reject_one = interface, pointers, reject_one
         self.on_code, self.on_mismatch = on_code, on_mismatch
-        self.returns = RETURNS[returns]
+        self.returns, self.donated = RETURNS[returns], donated
         self.bound = [*bound, *[None] * (len(interface.inputs) - len(bound))]
         self.entry = _ENTRY(pointers.entry)
         self.arena = _ARENA(pointers.arena) if pointers.arena else None
@@ -448,6 +473,8 @@ class PortableProgram:
         arrays = [next(rest) if array is None else array for array in self.bound]
         arrays = [_exactly(t, a) for t, a in zip(face.inputs, arrays, strict=True)]
         if any(array is None for array in arrays):
+            return NotImplemented
+        if any(not arrays[i].flags.writeable for i in self.donated):
             return NotImplemented
         try:
             env = check_sizes(face, [array.shape for array in arrays])

@@ -15,6 +15,7 @@ import numpy as np
 from lazyarr.backends.c import complexfns, mathfns, matrixfns, orderfns, stages, vecmath  # noqa: F401
 from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
+from lazyarr.backends.loop.donate import copy_of
 from lazyarr.backends.loop.externals import externals_of
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.plan import Plan
@@ -294,9 +295,14 @@ class Printer:
         return lines
 
     def function(self, f: ir.Function) -> str:
-        """Return a kernel: the buffers that it touches are its restrict parameters."""
+        """Return a kernel: the buffers that it touches are its restrict parameters.
+
+        Not restrict are a donated input and the output that may lie in its memory.
+        """
+        shared = {*self.plan.reuse, *self.plan.reuse.values()}
         params = [
-            f"{'const ' if b.kind == 'input' else ''}{c_type(b.dtype)} *restrict {b.name}"
+            f"{'const ' if b.kind == 'input' else ''}{c_type(b.dtype)} "
+            f"*{'' if b in shared else 'restrict '}{b.name}"
             for b in self.passed(f)
         ]
         mark = "static __attribute__((noinline))" if len(self.plan.functions) > 1 else "static"
@@ -358,6 +364,14 @@ class Printer:
 
     def loop(self, node: ir.For, indent: str) -> list[str]:
         """Return a for loop, marked for vectors where its iterations are independent."""
+        pair = copy_of(node)
+        if pair and self.plan.reuse.get(pair[0]) is pair[1]:
+            test = f"if ((const void *){pair[0].name} != (const void *){pair[1].name}) {{"
+            return [test, *(f"  {line}" for line in self.plain_loop(node, indent)), "}"]
+        return self.plain_loop(node, indent)
+
+    def plain_loop(self, node: ir.For, indent: str) -> list[str]:
+        """Return a for loop that always runs."""
         i = atom(node.counter)
         lines = []
         copies: list[str] = []

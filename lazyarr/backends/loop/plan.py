@@ -52,6 +52,7 @@ class Plan:
     externals: tuple[str, ...]
     codes: dict[int, tuple] = field(default_factory=dict)
     threads: int = 1
+    reuse: dict[Buffer, Buffer] = field(default_factory=dict)  # output -> donated input, donate.py
 
     @property
     def inputs(self) -> tuple[TensorType, ...]:
@@ -95,6 +96,7 @@ class Plan:
             why = self.program.why.get(b, "")
             text = f"arena slot {slot}: {b.name} {b.dtype}{shape}, in {life}"
             lines.append(f"{text}: {why}" if why else text)
+        lines += [f"donated: {out.name} in the memory of {b.name}" for out, b in self.reuse.items()]
         shared = [n for f in self.functions for n in walk(f.body) if isinstance(n, For) and n.work]
         if shared:
             lines.append(f"threads: {self.threads} share {len(shared)} of the loops")
