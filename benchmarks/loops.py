@@ -8,6 +8,7 @@ checkpoints, and the time to compile loops of few and many steps.
 """
 
 import ctypes
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from benchmarks.kernels import FLAGS, compiler, pointer
 
 SOURCE = Path(__file__).with_name("loops.c")
 AGAINST_HAND = {"c": 1.2, "numba": 1.5}  # goals: lazyarr's time over the hand-written kernel's
-GRADIENT = 3.0  # goal: value and gradient over value (4 for the history)
+GRADIENT = {"history": 4.0}  # goal: value and gradient over value, 3 for the others
 K = 4  # states of the hidden Markov model
 
 
@@ -174,59 +175,6 @@ def ours(case: Case, backend: str) -> tuple[Callable, Callable, Any]:
     return (lambda: value(case.point, case.data)), (lambda: both(case.point, case.data)), both
 
 
-def jax_thunks(name: str, case: Case) -> dict[str, Callable]:
-    """jax.jit of value, and of value and gradient, of the same loop, on device arrays."""
-    import jax
-    from jax import lax
-    from jax import numpy as jnp
-
-    jax.config.update("jax_enable_x64", True)
-
-    def garch(x: Any, y: Any) -> Any:
-        def step(s2: Any, value: Any) -> Any:
-            e = value - x[0]
-            return x[1] + x[2] * e * e + x[3] * s2, jnp.log(s2) + e * e / s2
-
-        return -0.5 * jnp.sum(lax.scan(step, 1.0, y)[1])
-
-    def hmm(x: Any, y: Any) -> Any:
-        trans, mu = jnp.reshape(x[K : K + K * K], (K, K)), x[K + K * K :]
-
-        def step(a: Any, value: Any) -> Any:
-            new = jax.scipy.special.logsumexp(a[:, None] + trans, axis=0)
-            return new - 0.5 * (value - mu) ** 2, None
-
-        return jax.scipy.special.logsumexp(lax.scan(step, x[:K], y)[0])
-
-    def taps(x: Any, y: Any) -> Any:
-        def step(past: Any, e: Any) -> Any:
-            new = x[0] + x[1] * past[0] + x[2] * past[1] + x[3] * past[2] + e
-            return (new, past[0], past[1]), new
-
-        return jnp.sum(lax.scan(step, (0.1, 0.1, 0.1), y)[1] ** 2)
-
-    def history(x: Any, w: Any) -> Any:
-        n = w.shape[0]
-        padded, j = jnp.concatenate([w, jnp.zeros(n)]), jnp.arange(n)
-
-        def step(h: Any, t: Any) -> Any:
-            past = jnp.where(j < t, h * lax.dynamic_slice(padded, (n - t,), (n,)), 0.0)
-            return h.at[t].set(x[0] * jnp.sum(past)), None
-
-        h, _ = lax.scan(step, jnp.zeros(n).at[0].set(x[1]), jnp.arange(1, n))
-        return jnp.sum(h * h)
-
-    theirs = {"garch": garch, "hmm": hmm, "taps": taps, "history": history}.get(name)
-    if theirs is None:
-        return {}
-    x, y = jnp.asarray(case.point), jnp.asarray(case.data)
-    value, both = jax.jit(theirs), jax.jit(jax.value_and_grad(theirs))
-    return {
-        "jax.jit value": lambda: jax.block_until_ready(value(x, y)),
-        "jax.jit both": lambda: jax.block_until_ready(both(x, y)),
-    }
-
-
 def compare(lib: ctypes.CDLL, name: str, case: Case, others: list[str]) -> None:
     """Print the times of one loop."""
     thunks: dict[str, Callable] = {}
@@ -234,6 +182,8 @@ def compare(lib: ctypes.CDLL, name: str, case: Case, others: list[str]) -> None:
     for backend in ["c", *(b for b in others if b != "jax.jit")]:
         thunks[f"{backend} value"], thunks[f"{backend} both"], _ = ours(case, backend)
     if "jax.jit" in others:
+        from benchmarks.loops_jax import thunks as jax_thunks
+
         thunks.update(jax_thunks(name, case))
     want_value, want = thunks["hand both"]()
     want = want.copy()
@@ -245,9 +195,20 @@ def compare(lib: ctypes.CDLL, name: str, case: Case, others: list[str]) -> None:
         np.testing.assert_allclose(np.asarray(found), want_value, rtol=1e-9, err_msg=who)
     times = timing.interleave(thunks)
     for who, seconds in times.items():
-        hand = times["hand both" if who.endswith("both") else "hand value"]
-        print(f"{name:9s} {who:14s} {seconds * 1e6:9.1f} us  {seconds / hand:6.2f} x hand")
-    print(f"{name:9s} c both / value {times['c both'] / times['c value']:.2f}", flush=True)
+        backend, what = who.split()
+        ratio = seconds / times[f"hand {what}"]
+        bar = AGAINST_HAND.get(backend)
+        said = "" if bar is None else f"  {timing.verdict(ratio, bar)}"
+        print(f"{name:9s} {who:14s} {seconds * 1e6:9.1f} us  {ratio:6.2f} x hand{said}")
+        theirs = times.get(f"jax.jit {what}")
+        if theirs is not None and backend in AGAINST_HAND:
+            said = timing.verdict(seconds / theirs, 1.0)
+            print(f"{name:9s} {who:14s} {seconds / theirs:9.2f} x jax.jit  {said}")
+    for backend in AGAINST_HAND:
+        if f"{backend} both" in times:
+            ratio = times[f"{backend} both"] / times[f"{backend} value"]
+            said = timing.verdict(ratio, GRADIENT.get(name, 3.0))
+            print(f"{name:9s} {backend} both / value {ratio:.2f}  {said}", flush=True)
 
 
 def orbit(steps: int, how: object) -> Any:
@@ -259,40 +220,56 @@ def orbit(steps: int, how: object) -> Any:
     return xp.function([a], xp.value_and_grad(last, a), backend="c")
 
 
+def scratch_of(plan: Any) -> int:
+    """Return the bytes of a plan's temporaries, in the arena and on the stack."""
+    local = sum(b.dtype.itemsize * int(np.prod(plan.shapes[b])) for b in plan.local)
+    return plan.arena_bytes({}) + local
+
+
 def memory() -> None:
     """Print the scratch that a gradient needs, whole and with checkpoints, and its CPU time."""
-    for steps in (10_000, 100_000, 1_000_000):
+    sizes, scratches = (10_000, 100_000, 1_000_000), []
+    for steps in sizes:
         row = {}
         for how in (None, "sqrt"):
             call = orbit(steps, how)
-            parts = call.program.variants[(), ()].steps
-            scratch = sum(s.run.plan.arena_bytes({}) for s in parts)
+            (variant,) = call.program.variants.values()
+            scratch = sum(scratch_of(s.run.plan) for s in variant.steps)
             seconds = min(timing.cpu(lambda c=call: c(1.3), 3) for _ in range(5))
             row[how] = scratch, seconds
         (whole, plain), (kept, again) = row.values()
         roots = kept / 8 / steps**0.5
+        scratches.append(kept)
         print(
             f"{steps:8d} steps: {whole / 1e3:9.1f} kB, {plain * 1e6:8.0f} us; checkpoint "
             f"{kept / 1e3:7.1f} kB ({roots:.1f} roots of the steps), {again * 1e6:8.0f} us",
             flush=True,
         )
+    slope = np.polyfit(np.log(sizes), np.log(scratches), 1)[0]
+    print(f"checkpointed scratch grows as T^{slope:.2f}  {timing.verdict(slope, 0.55)}")
 
 
 def compiling() -> None:
-    """Print the CPU time of compiling the same loop for few and many steps."""
-    with tempfile.TemporaryDirectory() as folder, xp.set_options(cache_dir=folder):
-        for steps in (999, 999_999, 1000, 1_000_000):
+    """Print the time of compiling the same loop for few and many steps, medians of several."""
+    taken: dict[int, list[float]] = {999: [], 999_999: []}
+    for k in range(6):  # other numbers of steps each time: nothing is known already
+        for steps, seconds in taken.items():
             start = time.perf_counter()
-            orbit(steps, None)(1.3)
-            print(f"{steps:8d} steps: {1e3 * (time.perf_counter() - start):7.0f} ms to compile")
+            orbit(steps - k, None)
+            seconds.append(time.perf_counter() - start)
+    few, many = (statistics.median(v[1:]) for v in taken.values())
+    for steps, seconds in zip(taken, (few, many), strict=True):
+        print(f"{steps:8d} steps: {1e3 * seconds:7.0f} ms to compile")
+    print(f"compile time, many over few: {many / few:.2f}  {timing.verdict(many / few, 1.15)}")
 
 
 def main(arguments: list[str]) -> None:
     """Compare the loops named, all by default."""
     timing.one_thread()
     if "--memory" in arguments:
-        memory()
-        compiling()
+        with tempfile.TemporaryDirectory() as folder, xp.set_options(cache_dir=folder):
+            memory()  # a program that the cache knows has no plan
+            compiling()
         return
     lib = library()
     others = [a[2:] for a in arguments if a.startswith("--")]
