@@ -3,7 +3,8 @@
 Every backend is tested against it; checks and their errors are raised here with full detail.
 """
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -38,7 +39,8 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
                 raise GraphError(f"{node!r} is not an input; made at {node.where_made()}.")
             values[node] = node.value
             continue
-        values[node] = run_node(node, values, sizes)
+        reference = _in_place(node, values, left)
+        values[node] = run_node(node, values, sizes, reference)
         if "finds_sizes" in node.op.facts:
             bind_found(node, values[node], sizes)
         for x in node.inputs:  # drop temporaries after their last use
@@ -82,13 +84,38 @@ def _use_counts(order: Sequence[Variable], graph: Graph) -> dict[Variable, int]:
     return left
 
 
-def run_node(node: Variable, values: Mapping, sizes: Mapping[Atom, int]) -> object:
-    """Compute one node from the values of its operands."""
+_HELD = 3  # references to a value: the table of values, and two while it is looked at
+
+
+def _in_place(node: Variable, values: Mapping, left: Mapping[Variable, int]) -> Callable | None:
+    """Return the reference that writes into the first operand, where that dies with this node.
+
+    Nobody else may hold the array: no view of it (which would hold a reference), no input, no data.
+    """
+    overwrite = getattr(node.op.reference, "overwrite", None)
+    if overwrite is None:
+        return None
+    x = node.inputs[0]
+    if x.__class__ is not Variable or left[x] != 1 or x.expr is None:
+        return None
+    array = values[x]
+    if type(array) is not np.ndarray or array.base is not None or not array.flags.writeable:
+        return None
+    return overwrite if sys.getrefcount(array) <= _HELD else None
+
+
+def run_node(
+    node: Variable,
+    values: Mapping,
+    sizes: Mapping[Atom, int],
+    reference: Callable | None = None,
+) -> object:
+    """Compute one node from the values of its operands, by its reference or another one."""
     args = [
         values[x] if x.__class__ is Variable else shapes.evaluate(x, sizes) for x in node.inputs
     ]
     params = concrete_params(node, sizes)
-    return apply_reference(node, args, params)
+    return apply_reference(node, args, params, reference)
 
 
 def concrete_params(node: Variable, sizes: Mapping[Atom, int]) -> dict:
@@ -108,7 +135,9 @@ def _concrete(value: object, sizes: Mapping[Atom, int]) -> object:
     return shapes.evaluate(value, sizes)
 
 
-def apply_reference(node: Variable, args: Sequence, params: dict) -> object:
+def apply_reference(
+    node: Variable, args: Sequence, params: dict, reference: Callable | None = None
+) -> object:
     """Run the reference of a node's op on concrete operands; results have the node's dtypes."""
     op = node.op
     if op.reference is None and op.expand is not None:
@@ -118,7 +147,7 @@ def apply_reference(node: Variable, args: Sequence, params: dict) -> object:
         if op.check is not None:
             verify(op, args)
     with np.errstate(all="ignore"):
-        out = op.reference(*args, **params)
+        out = (reference or op.reference)(*args, **params)
     if isinstance(node.type, TupleType):
         return tuple(np.asarray(x, t.dtype) for x, t in zip(out, node.type.types, strict=True))
     if op.name == "pick":

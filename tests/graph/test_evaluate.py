@@ -6,7 +6,7 @@ import pytest
 import lazyarr.graph.ops  # noqa: F401
 from lazyarr.errors import BoundsError, GraphError, LinAlgError, ShapeError
 from lazyarr.graph.evaluate import evaluate
-from lazyarr.graph.node import symbol
+from lazyarr.graph.node import data, symbol
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import unknown
 from lazyarr.graph.traverse import Graph
@@ -85,3 +85,40 @@ def test_inputs_are_not_written() -> None:
     array = np.zeros(3)
     assert evaluate(graph, [array, np.ones(1)])[0].tolist() == [0, 1, 0]
     assert not array.any()
+
+
+def test_updates_write_in_place_where_the_operand_dies(monkeypatch) -> None:
+    """Two hundred updates of one intermediate copy nothing; what others see is never written."""
+    copies = []
+    array = np.array
+    monkeypatch.setattr(np, "array", lambda *a, **k: copies.append(1) or array(*a, **k))
+    x = symbol(TensorType("float64", (50,)), "x")
+    y = op.add(x, 1.0)
+    for i in range(20):
+        y = op.set_at(y, op.full((), float(i)), i, spec=(("int", 0),), lengths=())
+    given = np.zeros(50)
+    (got,) = evaluate(Graph([x], [y]), [given])
+    np.testing.assert_array_equal(got[:22], [*range(20), 1, 1])
+    assert not given.any() and not copies
+
+
+@pytest.mark.parametrize("kept", ["input", "output", "reader", "view", "data", "view of data"])
+def test_updates_copy_what_somebody_still_reads(kept: str) -> None:
+    x = symbol(TensorType("float64", (4,)), "x")
+    held = data(np.zeros(4))
+    base = {"input": x, "data": held, "view of data": op.flip(held)}.get(kept) or op.add(x, 1.0)
+    other = {
+        "output": base,
+        "reader": op.multiply(base, 2.0),
+        "view": op.flip(base),
+    }.get(kept, x)
+    late = op.set_at(base, op.full((), 9.0), 0, spec=(("int", 0),), lengths=())
+    later = op.add(other, 0.0)
+    given = np.zeros(4)
+    first = Graph([x], [late, later, other])
+    want = {"output": 1.0, "reader": 2.0, "view": 1.0}.get(kept, 0.0)
+    got = evaluate(first, [given])
+    assert got[0][0] == 9.0
+    np.testing.assert_array_equal(got[1], np.full(4, want))
+    np.testing.assert_array_equal(got[2], np.full(4, want))
+    assert not given.any() and not held.value.any()

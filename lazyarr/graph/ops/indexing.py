@@ -255,15 +255,27 @@ def _write_infer(types, params):
 
 
 def _region_reference(add):
-    def run(x, v, *starts, spec, lengths):
-        out = np.array(x)
+    def overwrite(x, v, *starts, spec, lengths):
         key = numpy_key(spec, lengths, starts)
         if add:
-            out[key] += v
+            x[key] += v
         else:
-            out[key] = v
-        return out
+            x[key] = v
+        return x
 
+    return _copying(overwrite)
+
+
+def _copying(overwrite):
+    """Return a reference that leaves its first operand alone.
+
+    The interpreter calls `overwrite` itself where nobody reads that operand any more.
+    """
+
+    def run(x, *others, **params):
+        return overwrite(np.array(x), *others, **params)
+
+    run.overwrite = overwrite
     return run
 
 
@@ -325,8 +337,8 @@ def set_at(x, v, *starts, spec, lengths):
 
 
 def _scatter_reference(add):
-    def run(x, idx, v, *, axis):
-        out = np.moveaxis(np.array(x), axis, 0)
+    def overwrite(x, idx, v, *, axis):
+        out = np.moveaxis(x, axis, 0)
         moved = np.moveaxis(v, tuple(range(axis, axis + idx.ndim)), tuple(range(idx.ndim)))
         if add:
             np.add.at(out, idx, moved)
@@ -334,9 +346,9 @@ def _scatter_reference(add):
             flat = moved.reshape(idx.size, *moved.shape[idx.ndim :])
             for i, row in zip(idx.ravel(), flat, strict=True):
                 out[i] = row
-        return np.moveaxis(out, 0, axis)
+        return x
 
-    return run
+    return _copying(overwrite)
 
 
 def _scattered(x, indices, v, axis):
