@@ -106,7 +106,8 @@ def test_updates_write_in_place_where_the_operand_dies(monkeypatch) -> None:
 def test_updates_copy_what_somebody_still_reads(kept: str) -> None:
     x = symbol(TensorType("float64", (4,)), "x")
     held = data(np.zeros(4))
-    base = {"input": x, "data": held, "view of data": op.flip(held)}.get(kept) or op.add(x, 1.0)
+    bases = {"input": x, "data": held, "view of data": op.flip(held)}
+    base = bases[kept] if kept in bases else op.add(x, 1.0)
     other = {
         "output": base,
         "reader": op.multiply(base, 2.0),
