@@ -7,24 +7,10 @@ be seen to run by its reference there: when it is mended the row has to go.
 HOLES: dict[tuple[str, str], str] = {}
 
 # Ops that only their reference computes so far, and where.
-_LOOPS = ("c", "numba")
-_UNCOMPILED = {
-    "no sorting in generated code yet": (("numba",), ("sort", "argsort", "search_sorted")),
-    "made of singular values by their reference": (_LOOPS, ("cofactor", "pinv", "matrix_rank")),
-    "no decompositions but LU in generated code yet": (
-        ("numba",),
-        ("slogdet", "eigh", "eig", "svd", "qr"),
-    ),
+_UNCOMPILED: dict[str, tuple] = {
     "no words for decompositions yet": (
         ("jax", "torch"),
-        (
-            *("inv", "solve_system", "det", "cofactor", "slogdet", "eigh", "eig", "svd", "qr"),
-            *("pinv", "matrix_rank"),
-        ),
-    ),
-    "no Fourier transforms in generated code yet": (
-        ("numba",),
-        ("fourier", "fourier_half", "fourier_real"),
+        ("inv", "solve_system", "det", "slogdet", "eigh", "eig", "svd", "qr"),
     ),
 }
 REFERENCE: dict[tuple[str, str], str] = {

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.backends.loop import ir
+from lazyarr.backends.loop.externals import externals_of
 from lazyarr.backends.loop.plan import Plan
-from lazyarr.backends.numba import vecmath
+from lazyarr.backends.numba import complexfns, orderfns, vecmath  # noqa: F401
 from lazyarr.backends.numba.mathfns import FUNCTIONS, NEEDS
+from lazyarr.backends.numba.matrixfns import CALLING
 from lazyarr.graph.scalar import MONOIDS, Scalar
 from lazyarr.graph.shapes import Size
 
@@ -93,6 +95,10 @@ def literal(value: object, dtype: np.dtype) -> str:
     """Return a typed constant, exactly."""
     if dtype.kind == "b":
         return str(bool(value))
+    if dtype.kind == "c":
+        parts = (literal(x, np.dtype("float64")) for x in (value.real, value.imag))
+        text = f"complex({', '.join(parts)})"
+        return text if dtype.itemsize == 16 else f"np.complex64({text})"
     if dtype.kind == "f":
         value = float(value)
         text = f"np.{'nan' if math.isnan(value) else 'inf'}"
@@ -137,8 +143,9 @@ class Printer:
             for need in NEEDS.get(name, ()):
                 self.require(need)
             fast = ", fastmath={'contract'}" if name in vecmath.VECTOR.values() else ""
-            head = f"@numba.njit(cache=True, error_model='numpy'{fast})"
-            self.support[name] = f"{head}\n{FUNCTIONS[name]}"
+            head = f"@numba.njit(cache=True, error_model='numpy'{fast})\n"
+            text = FUNCTIONS[name]
+            self.support[name] = text if text.startswith("@intrinsic") else head + text
         return name
 
     # -- expressions ------------------------------------------------------------------------------
@@ -152,13 +159,15 @@ class Printer:
     def apply(self, prim: str, args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         """Return a primitive on operands of a dtype, cast to the dtype of the result."""
         text = self._raw(prim, args, dtype, out)
-        exact = out.kind == "b" or out == ir.INT64 or out == np.dtype("float64")
+        exact = out.kind == "b" or out.name in ("int64", "float64", "complex128")
         if exact or prim in ("cast", "copy", "select"):
             return text
         return f"{type_name(out)}({text})"
 
     def _raw(self, prim: str, args: list[str], dtype: np.dtype, out: np.dtype) -> str:
         a, b = args[0], args[-1]
+        if dtype.kind == "c" and prim in complexfns.SUPPORT:
+            return f"{self.require(complexfns.SUPPORT[prim])}({', '.join(args)})"
         if dtype.kind == "b" and prim in ("add", "mul"):
             return f"{a} {'|' if prim == 'add' else '&'} {b}"
         if prim in INFIX:
@@ -219,11 +228,7 @@ class Printer:
         head = f"@numba.njit(cache=True, error_model='numpy', fastmath={{{names}}})"
         params = ", ".join(["dim", *(b.name for b in f.buffers if b.kind != "const")])
         baked = [f"    {b.name} = {_baked_name(b)}" for b in f.buffers if b.kind == "const"]
-        tables = [
-            f"{_baked_name(b)} = np.array({b.value.ravel().tolist()!r}, np.{b.dtype.name})"
-            .replace("inf", "np.inf").replace("nan", "np.nan")
-            for b in f.buffers if b.kind == "const"
-        ]  # fmt: skip
+        tables = [_table(b) for b in f.buffers if b.kind == "const"]
         lines = [*tables, head, f"def {f.name}({params}):", *baked]
         return "\n".join([*lines, *self.body(f.body, "    "), "    return 0"])
 
@@ -280,14 +285,28 @@ class Printer:
 
     def invoke(self, node: ir.Invoke) -> list[str]:
         """Return the call of a library routine."""
-        args = ", ".join([*(b.name for b in node.buffers), *map(atom, node.sizes)])
-        return [f"if {self.require(node.name)}({args}):", f"    return {node.code}"]
+        own = f"{node.name}_complex"
+        name = own if node.dtype.kind == "c" and own in FUNCTIONS else node.name
+        args = [*(b.name for b in node.buffers), *map(atom, node.sizes)]
+        if node.name in CALLING:  # addresses follow the sizes
+            places = map(self.plan.externals.index, externals_of(node.name, node.dtype))
+            args += [f"dim[{len(self.plan.atoms) + k}]" for k in places]
+        return [f"if {self.require(name)}({', '.join(args)}):", f"    return {node.code}"]
 
 
 def element(node: ir.Load | ir.Store | ir.Update) -> str:
     """Return the place that a node reads or writes."""
     offset = atom(node.offset)
     return f"{node.buffer.name}[{f'U({offset})' if node.offset.prim == 'var' else offset}]"
+
+
+def _table(b) -> str:
+    """Return a constant array."""
+    if b.dtype.kind == "c":
+        values = f"[{', '.join(literal(v, b.dtype) for v in b.value.ravel())}]"
+    else:
+        values = repr(b.value.ravel().tolist()).replace("inf", "np.inf").replace("nan", "np.nan")
+    return f"{_baked_name(b)} = np.array({values}, np.{b.dtype.name})"
 
 
 def _baked_name(b) -> str:

@@ -167,14 +167,14 @@ def det(x, /):
     return (square_matrix(x, "det"),), {}
 
 
-def _cofactor_reference(x):
+def _cofactor(x):
     """Transposed adjugate: det(U Vh) U adj(S) Vh, conjugated; adj(S) multiplies other values."""
-    u, s, vh = np.linalg.svd(x)
-    n = s.shape[-1]
-    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :])
-    turn = np.linalg.det(u) * np.linalg.det(vh)
-    full = (u * np.prod(others, axis=-1)[..., None, :]) @ vh
-    return np.conj(full) * turn[..., None, None]
+    u, s, vh = picks(op.svd(x, full_matrices=False))
+    turn = op.multiply(op.det(u), op.det(vh))
+    eye = _identity(x.shape[-1], dtypes.bool_)
+    others = op.prod(op.where(eye, 1, op.expand_dims(s, axis=s.ndim - 1)), axis=s.ndim)
+    full = op.matmul(op.multiply(u, columns(op.astype(others, x.type.dtype))), vh)
+    return op.multiply(conjugate(full), rows(rows(turn)))
 
 
 def _cofactor_vjp(h, y, x):
@@ -202,14 +202,7 @@ def _cofactor_slope(h, x):
     return op.multiply(turn, product(conjugate(u), inner, conjugate(vh)))
 
 
-@declare(
-    "library",
-    infer=lambda types, params: types[0],
-    reference=_cofactor_reference,
-    vjp=_cofactor_vjp,
-    facts=SQUARE,
-    public=False,
-)
+@composite(expand=_cofactor, vjp=_cofactor_vjp, facts=SQUARE, public=False)
 def cofactor(x, /):
     """The matrix of cofactors, det(x) times the transposed inverse, also of a singular matrix."""
     return (x,), {}
@@ -460,27 +453,23 @@ def qr(x, /, *, mode="reduced"):
     return (matrix_operand(x, "qr"),), {"mode": mode}
 
 
-def _pinv_infer(types, params):
-    *batch, m, n = types[0].shape
-    return TensorType(types[0].dtype, (*batch, n, m))
-
-
-def _tolerance(x, rtol, factor):
-    """The relative tolerance: given, or `factor` times the precision."""
+def _largest_ignored(x, s, rtol):
+    """The largest singular value that counts as 0: by a tolerance, or by the precision of x."""
+    top = op.basic_index(s, (..., slice(None, 1)))
     if rtol:
-        return np.asarray(rtol[0])
-    return np.asarray(factor * np.finfo(x.dtype).eps)
-
-
-def _pinv_reference(x, *rtol):
+        return op.multiply(op.expand_dims(rtol[0], axis=rtol[0].ndim), top)
     m, n = x.shape[-2:]
-    if not m or not n:
-        return np.zeros((*x.shape[:-2], n, m), x.dtype)
-    u, s, vh = np.linalg.svd(np.conj(x), full_matrices=False)
-    limit = _tolerance(x, rtol, max(m, n))[..., None] * s[..., :1]
-    with np.errstate(all="ignore"):
-        inverse = np.where(s > limit, 1 / s, 0).astype(s.dtype)
-    return np.swapaxes(vh, -1, -2) @ (inverse[..., None] * np.swapaxes(u, -1, -2))
+    size = m if m is n else shapes.maximum(m, n)
+    eps = float(np.finfo(x.type.dtype).eps)
+    return op.multiply(op.multiply(op.full((), size, dtype=s.type.dtype), eps), top)
+
+
+def _pinv(x, *rtol):
+    u, s, vh = picks(op.svd(conjugate(x), full_matrices=False))
+    kept = op.greater(s, _largest_ignored(x, s, rtol))
+    inverse = op.where(kept, op.divide(1, op.where(kept, s, 1)), 0)
+    scaled = op.multiply(op.matrix_transpose(u), rows(op.astype(inverse, x.type.dtype)))
+    return op.matmul(op.matrix_transpose(vh), scaled)
 
 
 def _pinv_vjp(g, y, x, *rtol):
@@ -500,30 +489,20 @@ def _with_tolerance(x, rtol, what):
     return (x,) if rtol is None else (x, variable_of(rtol))
 
 
-@declare(
-    "library",
-    infer=_pinv_infer,
-    reference=_guarded("pinv", _pinv_reference),
-    vjp=_pinv_vjp,
-)
+@composite(expand=_pinv, vjp=_pinv_vjp)
 def pinv(x, /, *, rtol=None):
     """The pseudo-inverse; singular values up to rtol times the largest count as 0."""
     return _with_tolerance(x, rtol, "pinv"), {}
 
 
-def _rank_reference(x, *rtol):
-    m, n = x.shape[-2:]
-    if not m or not n:
-        return np.zeros(x.shape[:-2], np.int64)
-    s = np.linalg.svd(x, compute_uv=False)
-    limit = _tolerance(x, rtol, max(m, n))[..., None] * s[..., :1]
-    return np.count_nonzero(s > limit, axis=-1)
+def _matrix_rank(x, *rtol):
+    s = op.svdvals(x)
+    above = op.greater(s, _largest_ignored(x, s, rtol))
+    return op.sum(above, axis=-1, dtype=dtypes.int64)
 
 
-@declare(
-    "library",
-    infer=lambda types, params: TensorType(dtypes.int64, types[0].shape[:-2]),
-    reference=_guarded("matrix_rank", _rank_reference),
+@composite(
+    expand=_matrix_rank,
     vjp=NO_GRADIENT("the result is a count, which carries no derivative"),
 )
 def matrix_rank(x, /, *, rtol=None):
