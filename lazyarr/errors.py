@@ -66,6 +66,10 @@ class ChoiceError(LazyArrError, ValueError):
     """An argument that is none of the values there are to choose from."""
 
 
+class MissingDataError(LazyArrError, ValueError):
+    """Only NaN where a reduction that skips NaN needs an element."""
+
+
 class GraphError(LazyArrError, ValueError):
     """A graph that breaks an invariant, or an input that is not part of it."""
 

@@ -130,10 +130,10 @@ class Reducing(Handle):
                 f"the labels of {dim!r} have dtype {labels.dtype}, which no lazy array holds; take "
                 "argmax or argmin and look its result up in x.coords."
             )
-        place = self._reduced(name, dim, skipna, True)
-        node = op.with_dims(op.take(data(labels), unnamed(place._v), axis=0), place.dims)
+        axes = (self._v.type.axis(dim),)
+        place = reducing.first_place(name, self._v, axes, self._skips(skipna))
+        node = op.with_dims(op.take(data(labels), unnamed(place), axis=0), place.type.dims)
         if self.dtype.kind in "fc" and self._skips(skipna):
-            axes = (self._v.type.axis(dim),)
             full = op.any(reducing.notnull(self._v), axis=axes)
             node = op.where(full, cast(node, moving.nan_dtype(labels.dtype)), fill)
         keep = options.keep_attrs if keep_attrs is None else keep_attrs

@@ -126,8 +126,21 @@ def _extreme(name: str, empty: float) -> Callable:
     return run
 
 
-def _arg(name: str, empty: float) -> Callable:
-    return lambda x, axis, **_: getattr(op, name)(_filled(x, empty), axis=axis)
+def first_place(name: str, x: Variable, axis: tuple, skipna: bool) -> Variable:
+    """Record the position of the first extreme, 0 where all elements are NaN."""
+    if skipna and x.type.dtype.kind == "f":
+        x = _filled(x, {"argmax": -np.inf, "argmin": np.inf}[name])
+    return getattr(op, name)(x, axis=axis)
+
+
+def _arg(name: str) -> Callable:
+    """The position of an extreme; a check tells where all elements are NaN."""
+
+    def run(x: Variable, axis: tuple, **_: object) -> Variable:
+        there = op.any(notnull(x), axis=axis)
+        return op.place_among(first_place(name, x, axis, True), there)
+
+    return run
 
 
 SKIPPING: dict[str, Callable] = {
@@ -138,8 +151,8 @@ SKIPPING: dict[str, Callable] = {
     "std": _std,
     "max": _extreme("max", -np.inf),
     "min": _extreme("min", np.inf),
-    "argmax": _arg("argmax", -np.inf),
-    "argmin": _arg("argmin", np.inf),
+    "argmax": _arg("argmax"),
+    "argmin": _arg("argmin"),
 }
 
 # What an extreme of booleans is.

@@ -159,11 +159,6 @@ DIVERGENCES = [
         ),
     ),
     Divergence(
-        "the largest of NaN alone has a position",
-        "xarray raises by looking at data; here the position is 0, and idxmax gives NaN.",
-        lambda: both(lambda x: int(x.argmax()), line([np.nan, np.nan])),
-    ),
-    Divergence(
         "a running product over several dims keeps the NaN that it makes",
         "Zero times infinity is undefined and no missing value; xarray skips it in the next dim.",
         lambda: both(

@@ -234,7 +234,7 @@ def arg_extreme(rng: Rng) -> Case:
     x = draw(
         rng,
         ("f8", "f4", "i8", "u1", "?"),
-        nan=False,
+        nan=bool(rng.integers(2)),
         dims=rng.permutation(list("abc"))[: rng.integers(1, 4)],
     )
     name, dim = pick(rng, "argmax", "argmin"), str(rng.choice(x.dims))

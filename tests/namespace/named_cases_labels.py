@@ -442,9 +442,8 @@ def median(rng: Rng) -> Case:
 
 @case("argmax", "argmin")
 def arg_extremes(rng: Rng) -> Case:
-    x = draw(
-        rng, ("f8", "f4", "i8"), nan=False, dims=rng.permutation(list("abc"))[: rng.integers(1, 4)]
-    )
+    dims = rng.permutation(list("abc"))[: rng.integers(1, 4)]
+    x = draw(rng, ("f8", "f4", "i8"), dims, nan=bool(rng.integers(2)))
     name = pick(rng, "argmax", "argmin")
     dims = pick(rng, ..., [str(d) for d in rng.permutation(list(x.dims))])
     return [x], lambda x: getattr(x, name)(dims)

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from lazyarr.errors import BoundsError, DTypeError
+from lazyarr.errors import BoundsError, DTypeError, MissingDataError
 from lazyarr.graph import numeric
 from lazyarr.graph import scalar as s
 from lazyarr.graph.dtypes import as_dtype
@@ -564,4 +564,21 @@ elementwise(
     ),
     public=False,
     doc="An index counted from the start; it must be within an axis of a size.",
+)
+
+elementwise(
+    "place_among",
+    formula=lambda place, there: place,
+    reference=lambda place, there: np.broadcast_arrays(place, there)[0].copy(),
+    promoted=(0,),
+    accepts="integer",
+    vjp=INTEGER,
+    check=Check(
+        lambda place, there: there,
+        MissingDataError,
+        "the largest or smallest of NaN alone has no position; fill NaN first (with fillna), or "
+        "pass skipna=False for the position of the first NaN",
+    ),
+    public=False,
+    doc="A position among elements, of which some must be there.",
 )

@@ -30,6 +30,15 @@ def _wrap_index(name: str, d: np.dtype) -> Iterator[Row]:
     yield Row("none", [i[:0]], lambda i: op.wrap_index(i, 0))
 
 
+@recipe("place_among", dtypes=("int64", "int32"))
+def _place_among(name: str, d: np.dtype) -> Iterator[Row]:
+    place, there = np.array([0, 4, 1], d), np.ones(3, np.bool_)
+    yield Row("one", [place, there], op.place_among)
+    yield Row("0-d", [place[0], there[0]], op.place_among)
+    yield Row("broadcast", [place, there[0]], op.place_among)
+    yield Row("none", [place[:0], there[:0]], op.place_among)
+
+
 @recipe("clip", dtypes=NUMBERS)
 def _clip(name: str, d: np.dtype) -> Iterator[Row]:
     x = draw((3, 4), d)
