@@ -45,11 +45,65 @@ def _scan(name: str, d: np.dtype) -> Iterator[Row]:
 
     yield Row("counting", [c, np.array(0), xs], lambda *v: loop(v, counting, 2, 1))
 
+    yield from _of_a_computed_number(d, c, xs)
+    yield from _in_place(d, xs)
+
     def product(c: Variable, m: Variable) -> list:
         return [op.matmul(m, c), c]
 
     matrix = [draw((2,), d), draw((3, 2, 2), d)]
     yield Row("products", matrix, lambda *v: loop(v, product, 1, 1), symbolic=False)
+
+
+def _of_a_computed_number(d: np.dtype, c: np.ndarray, xs: np.ndarray) -> Iterator[Row]:
+    """Loops that stop early or take a number of steps that is a value, forward and back."""
+
+    def stopping(c: Variable, x: Variable) -> list:
+        new = op.add(op.multiply(c, 0.5), op.square(x))
+        return [new, op.multiply(c, x), op.greater(new, 0.4)]
+
+    def counted(c: Variable, x: Variable, n: Variable) -> list:
+        return [op.sin(op.add(c, x)), op.multiply(c, x)]
+
+    def both(c: Variable, x: Variable, n: Variable) -> list:
+        return [*stopping(c, x)]
+
+    yield Row("until", [c, xs], lambda *v: loop(v, stopping, 1, 1, until=True))
+    yield Row("until, no steps", [c, xs[:0]], lambda *v: loop(v, stopping, 1, 1, until=True))
+    never = [c, 0.0 * xs]
+    yield Row("until never", never, lambda *v: loop(v, stopping, 1, 1, until=True))
+    for n in (0, 1, 3, 4):
+        given = [c, xs, np.array(n)]
+        yield Row(f"counted, {n} steps", given, lambda *v: loop(v, counted, 1, 1, counted=True))
+    given = [c, xs, np.array(3)]
+    back = {"counted": True, "reverse": True}
+    yield Row("counted back", given, lambda *v: loop(v, counted, 1, 1, **back))
+    stops = {"counted": True, "until": True}
+    yield Row("counted until", given, lambda *v: loop(v, both, 1, 1, **stops))
+
+
+def _in_place(d: np.dtype, xs: np.ndarray) -> Iterator[Row]:
+    """A history that is written where it lies, lags of a series, and a loop in a loop."""
+
+    def history(h: Variable, x: Variable, i: Variable) -> list:
+        new = op.set_at(h, op.add(op.sum(h), x), i, spec=(("int",),), lengths=())
+        return [new, op.multiply(x, 2.0)]
+
+    def lags(a: Variable, b: Variable, x: Variable) -> list:
+        new = op.subtract(op.multiply(a, x), b)
+        return [new, a, new, a, b]
+
+    def outer(c: Variable, row: Variable) -> list:
+        inner = loop([c, row], lambda s, e: [op.add(op.multiply(s, 0.5), e), s], 1, 1)
+        return [op.pick(inner, 0), op.sum(op.pick(inner, 1))]
+
+    start = draw((4,), d)
+    yield Row("history", [start, xs, np.arange(4)], lambda *v: loop(v, history, 1, 2))
+    two = [draw((), d), draw((), d), xs]
+    yield Row("lags", two, lambda *v: loop(v, lags, 2, 1))
+    yield Row("lags back", two, lambda *v: loop(v, lags, 2, 1, reverse=True))
+    nested = [draw((), d), draw((3, 2), d)]
+    yield Row("nested", nested, lambda *v: loop(v, outer, 1, 1), symbolic=False)
 
 
 @recipe("pick", dtypes=FLOATS)
