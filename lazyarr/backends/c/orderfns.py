@@ -78,6 +78,9 @@ static void NAME_S(K *restrict key, K *restrict spare, PARAMS int64_t n) {
     }
     return;
   }
+  int64_t run = 1;
+  while (run < n && key[run - 1] <= key[run]) run++;
+  if (run == n) return;
   uint32_t count[sizeof(K)][256];
   __builtin_memset(count, 0, sizeof(count));
   for (int64_t i = 0; i < n; i++)
