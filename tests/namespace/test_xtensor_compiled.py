@@ -2,7 +2,8 @@
 
 All calls of a run are the outputs of few programs, so that compiling stays affordable.
 LAZYARR_ORACLE_COMPILED sets the number of examples of each case, LAZYARR_ORACLE_BACKENDS the
-backends (`c` unless set; `numba,jax,torch` for the others).
+backends (`c` unless set; `numba,jax,torch` for the others), LAZYARR_ORACLE_GROUPS the number of
+programs, of which smaller ones compile faster.
 """
 
 import os
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.backends, pytest.mark.slow]
 
 EXAMPLES = int(os.environ.get("LAZYARR_ORACLE_COMPILED", "4"))
 BACKENDS = os.environ.get("LAZYARR_ORACLE_BACKENDS", "c").split(",")
-GROUPS = 4
+GROUPS = int(os.environ.get("LAZYARR_ORACLE_GROUPS", "4"))
 HOLES: set[tuple[str, str]] = set()
 
 
