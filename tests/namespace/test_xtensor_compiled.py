@@ -30,7 +30,8 @@ from tests.namespace.test_xtensor_oracle import COMPUTING, RAISED  # noqa: E402
 
 pytestmark = [pytest.mark.backends, pytest.mark.slow]
 
-EXAMPLES = int(os.environ.get("LAZYARR_ORACLE_COMPILED", "4"))
+EXAMPLES = int(os.environ.get("LAZYARR_ORACLE_COMPILED", "20"))
+OF_UNKNOWN_SIZES = min(EXAMPLES, 6)
 BACKENDS = os.environ.get("LAZYARR_ORACLE_BACKENDS", "c").split(",")
 GROUPS = int(os.environ.get("LAZYARR_ORACLE_GROUPS", "4"))
 HOLES: set[tuple[str, str]] = set()
@@ -142,7 +143,7 @@ SIZED = COMPUTING | {
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in COMPUTING])
 def test_unknown_sizes(name: str) -> None:
-    for seed in range(EXAMPLES):
+    for seed in range(OF_UNKNOWN_SIZES):
         calls = Calls()
         calls.add(name, seed, unknown_sizes())
         assert not calls.refused or name in SIZED

@@ -27,7 +27,7 @@ from tests.namespace import (  # noqa: E402
 from tests.namespace.divergences import DIVERGENCES  # noqa: E402
 from tests.namespace.named_cases import CASES, draw  # noqa: E402
 
-SEEDS = range(int(os.environ.get("LAZYARR_ORACLE_EXAMPLES", "30")))
+SEEDS = range(int(os.environ.get("LAZYARR_ORACLE_EXAMPLES", "200")))
 RAISED = (ValueError, KeyError, IndexError, TypeError, InvalidIndexError)
 
 # What asks for a value while recording.
