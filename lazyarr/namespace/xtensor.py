@@ -214,7 +214,13 @@ def _many(name: str, *operands: object) -> XTensor:
     if options.arithmetic_join in MOVING:
         moved = iter(xtensor_join.aligned([x for x in found if isinstance(x, XTensor)]))
         found = [next(moved) if isinstance(x, XTensor) else x for x in found]
-    return wrap_named(OPS[name](*(x._v if isinstance(x, XTensor) else x for x in found)), found)
+    node = OPS[name](*[x._v if isinstance(x, XTensor) else x for x in found])
+    first = next(x for x in found if isinstance(x, XTensor))
+    for x in found:
+        if isinstance(x, XTensor) and x._coords is not first._coords:
+            return wrap_named(node, found)
+    attrs = first._attrs if first._attrs is None or options.keep_attrs else None
+    return XTensor._of(node, first._coords, first._name, attrs)
 
 
 elementwise = _many

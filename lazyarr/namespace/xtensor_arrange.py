@@ -29,8 +29,13 @@ class Arranging(Handle):
         """Return the dims in another order; `...` stands for those not named."""
         if missing_dims == "ignore":
             dims = tuple(d for d in dims if d is ... or d in self.dims)
-        order = moving.complete_order(self.dims, dims)
-        return self._like(moving.transpose(self._v, order), self._coords)
+        v = self._v
+        node = moving.again(
+            ("transpose", v.type, dims),
+            v,
+            lambda: moving.transpose(v, moving.complete_order(self.dims, dims)),
+        )
+        return self._of(node, self._coords, self._name, self._attrs)
 
     @property
     def T(self) -> "Handle":

@@ -79,7 +79,8 @@ def broadcast(*arrays: object, exclude: object = ()) -> tuple[XTensor, ...]:
 def where(cond: object, x: object, y: object, /) -> XTensor:
     """Return x where a condition holds and y elsewhere; attributes are those of x."""
     out = elementwise("where", cond, x, y)
-    return XTensor._of(out._v, out._coords, out.name, getattr(x, "attrs", None) or None)
+    attrs = x._attrs if isinstance(x, XTensor) else getattr(x, "attrs", None) or None
+    return XTensor._of(out._v, out._coords, out._name, attrs)
 
 
 # -- statistics of pairs --------------------------------------------------------------------------

@@ -15,9 +15,6 @@ from lazyarr.xtensor import moving, reducing, slopes
 from lazyarr.xtensor.coords import Coord
 from lazyarr.xtensor.naming import unnamed
 
-_known: dict[tuple, tuple] = {}  # reductions of one node, by type and arguments
-_MOST = 4096
-
 
 class Reducing(Handle):
     """Methods that combine elements along dims."""
@@ -42,15 +39,7 @@ class Reducing(Handle):
         v = self._v
         named = dim if dim.__class__ is str else (dim.__class__, repr(dim))
         key = (name, v.type, named, skip, skipna, *kw.items())
-        found = _known.get(key)
-        if found is not None:
-            node = Variable(found[1], (found[0], v))
-        else:
-            node = self._reduction(name, dim, skip, skipna, kw)
-            if node.expr is not None and node.expr[1:] == (v,):
-                if len(_known) > _MOST:
-                    _known.clear()
-                _known[key] = (node.expr[0], node.type)
+        node = moving.again(key, v, lambda: self._reduction(name, dim, skip, skipna, kw))
         coords = self._coords.within(node.type.dims)
         return self._of(node, coords, self._name, self._attrs if keep else None)
 

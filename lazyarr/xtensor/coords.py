@@ -336,11 +336,12 @@ def date_part(coord: Coord, name: str) -> Coord:
 class Coords(Mapping):
     """An immutable mapping from names to coordinates."""
 
-    __slots__ = ("_items", "_hash", "__weakref__")
+    __slots__ = ("_items", "_hash", "_known", "__weakref__")
 
     def __init__(self, items: Mapping[str, Coord] | None = None):
         self._items = dict(items or {})
         self._hash: int | None = None
+        self._known: dict[tuple, Coords] = {}  # what was asked of it before
 
     def __getitem__(self, name: str) -> Coord:
         try:
@@ -391,12 +392,22 @@ class Coords(Mapping):
         """Return the coordinates that lie on some of the given dims."""
         if not self._items:
             return self
-        known = set(dims)
-        return self.where(lambda name, c: known.issuperset(c.dims))
+        asked = tuple(dims)
+        found = self._known.get(asked)
+        if found is None:
+            known = set(asked)
+            found = self.where(lambda name, c: known.issuperset(c.dims))
+            self._remember(asked, found)
+        return self if found is EMPTY_CHANGE else found
+
+    def _remember(self, key: tuple, found: "Coords") -> None:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = EMPTY_CHANGE if found is self else found  # a cycle would live on
 
     def without_dim(self, *dims: str) -> "Coords":
         """Return the coordinates that do not lie on dims."""
-        return self.where(lambda name, c: not set(dims) & set(c.dims))
+        return self.where(lambda name, c: not set(dims) & set(c.dims)) if dims else self
 
     def drop(self, names: Iterable[str]) -> "Coords":
         """Return the others, or raise LabelError for an unknown name."""
@@ -422,6 +433,17 @@ class Coords(Mapping):
 
         A key is an int, a slice, or `(dims, positions)`.
         """
+        if not self._items:
+            return self
+        asked = _static_key(keys)
+        found = None if asked is None else self._known.get(asked)
+        if found is None:
+            found = self._selected(keys)
+            if asked is not None:
+                self._remember(asked, found)
+        return self if found is EMPTY_CHANGE else found
+
+    def _selected(self, keys: Mapping[str, object]) -> "Coords":
         out: dict[str, Coord] = {}
         for name, c in self._items.items():
             used = {d: keys[d] for d in c.dims if d in keys}
@@ -436,7 +458,27 @@ class Coords(Mapping):
         return Coords(out)
 
 
+_MOST_KNOWN = 64
+_MOST_POSITIONS = 256
+
+
+def _static_key(keys: Mapping[str, object]) -> tuple | None:
+    """Return keys by dim as something that can be hashed, None for one that is long or unknown."""
+    found: list = [None]  # no dim, so that it is no tuple of dims
+    for dim, key in keys.items():
+        if key.__class__ is int:
+            found.append((dim, key))
+        elif key.__class__ is slice:
+            found.append((dim, key.start, key.stop, key.step))  # type: ignore[attr-defined]
+        elif key.__class__ is tuple and key[1].size <= _MOST_POSITIONS:  # type: ignore[index]
+            found.append((dim, key[0], key[1].shape, key[1].tobytes()))  # type: ignore[index]
+        else:
+            return None
+    return tuple(found)
+
+
 EMPTY = Coords()
+EMPTY_CHANGE = Coords()  # stands for "the same coordinates" in what is remembered
 _known: "weakref.WeakValueDictionary[tuple, Coords]" = weakref.WeakValueDictionary()
 
 

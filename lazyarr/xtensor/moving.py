@@ -4,7 +4,7 @@ Where a positional op does not say which dims its result has, the names are take
 recorded, and the names of the result are put on; lowering removes both steps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -34,7 +34,28 @@ def transpose(x: Variable, dims: tuple) -> Variable:
     """Record x with its dims in another order."""
     if x.type.dims == dims:
         return x
-    return op.permute_dims(x, tuple(x.type.dims.index(d) for d in dims))
+    return again(
+        ("transpose", x.type, dims),
+        x,
+        lambda: op.permute_dims(x, tuple(x.type.dims.index(d) for d in dims)),
+    )
+
+
+_known: dict[tuple, tuple] = {}
+_MOST = 4096
+
+
+def again(key: tuple, x: Variable, record: Callable[[], Variable]) -> Variable:
+    """Record at once what was recorded before for the same key, which holds the type of x."""
+    found = _known.get(key)
+    if found is not None:
+        return Variable(found[1], (found[0], x))
+    node = record()
+    if node.expr is not None and node.expr[1:] == (x,):
+        if len(_known) > _MOST:
+            _known.clear()
+        _known[key] = (node.expr[0], node.type)
+    return node
 
 
 def expand(x: Variable, new: Mapping[str, object], axis: int = 0) -> Variable:

@@ -134,3 +134,14 @@ def test_isel_of_coordinates() -> None:
     assert made.isel({"a": 1})["a"].dims == ()
     assert made.isel({"b": slice(None, None, -1)})["g"].values.tolist() == [3, 2, 1]
     assert set(made.isel({"b": None})) == {"a"}
+
+
+def test_what_was_asked_before_is_remembered_apart() -> None:
+    """Dims that stay and positions along dims are different questions."""
+    c = make_coords({"a": [1, 2], "s": 3.0}, ("a",), {"a": 2})
+    for _ in range(2):
+        assert set(c.within(())) == {"s"} and set(c.isel({})) == {"a", "s"}
+        assert c.within(("a",)) is c
+        assert c.isel({"a": 1})["a"].dims == () and len(c.isel({"a": slice(1)})["a"]) == 1
+        picked = c.isel({"a": (("p",), np.array([1, 0, 1]))})
+        assert picked["a"].dims == ("p",) and picked["a"].values.tolist() == [2, 1, 2]
