@@ -10,6 +10,7 @@ import numpy as np
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.plan import Plan
+from lazyarr.backends.loop.routines import ROUTINES
 from lazyarr.graph import shapes
 from lazyarr.graph.scalar import MONOIDS, PRIMS, Scalar
 from lazyarr.graph.shapes import Atom
@@ -149,88 +150,6 @@ class Machine:
         out = results[0] if len(results) == 1 else results
         if not ROUTINES[node.name](out, operands, sizes):
             raise _Failed(node.code)
-
-
-def _matrices(memory: np.ndarray, *shape: int) -> np.ndarray:
-    return memory[: int(np.prod(shape, dtype=int))].reshape(shape)
-
-
-def _cholesky(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, n = sizes
-    try:
-        _matrices(out, batch, n, n)[...] = np.linalg.cholesky(_matrices(operands[0], batch, n, n))
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _solve_triangular(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, n, k, lower, trans, unit = sizes
-    x, a = _matrices(out, batch, n, k), _matrices(operands[0], batch, n, n)
-    x[...] = _matrices(operands[1], batch, n, k)
-    if trans:
-        a = np.swapaxes(a, 1, 2)
-    down = bool(lower) != bool(trans)
-    with np.errstate(all="ignore"):
-        for i in range(n) if down else reversed(range(n)):
-            done = slice(0, i) if down else slice(i + 1, n)
-            x[:, i] -= np.einsum("bp,bpj->bj", a[:, i, done], x[:, done])
-            if not unit:
-                x[:, i] /= a[:, i, i, None]
-    return True
-
-
-def _gemm(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, m, n, k, at, bt = sizes
-    a = _matrices(operands[0], batch, *((k, m) if at else (m, k)))
-    b = _matrices(operands[1], batch, *((n, k) if bt else (k, n)))
-    with np.errstate(all="ignore"):
-        _matrices(out, batch, m, n)[...] = (a.mT if at else a) @ (b.mT if bt else b)
-    return True
-
-
-def _gemv(out: np.ndarray, operands: list, sizes: list) -> bool:
-    m, k, at = sizes
-    a = _matrices(operands[0], k, m).T if at else _matrices(operands[0], m, k)
-    with np.errstate(all="ignore"):
-        out[:m] = a @ operands[1][:k]
-    return True
-
-
-def _solve(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, n, k = sizes
-    a, b = _matrices(operands[0], batch, n, n), _matrices(operands[1], batch, n, k)
-    try:
-        _matrices(out, batch, n, k)[...] = np.linalg.solve(a, b)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _inverse(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, n = sizes
-    try:
-        _matrices(out, batch, n, n)[...] = np.linalg.inv(_matrices(operands[0], batch, n, n))
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _determinant(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, n = sizes
-    out[:batch] = np.linalg.det(_matrices(operands[0], batch, n, n))
-    return True
-
-
-ROUTINES = {
-    "solve": _solve,
-    "inverse": _inverse,
-    "determinant": _determinant,
-    "cholesky": _cholesky,
-    "solve_triangular": _solve_triangular,
-    "gemm": _gemm,
-    "gemv": _gemv,
-}
 
 
 def _load(machine: Machine, node: ir.Load, values: dict) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 import lazyarr.graph.ops  # noqa: F401 (declares the ops)
 from lazyarr.graph.node import Variable, symbol
+from lazyarr.graph.ops.control import picks
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size, unknown
 from lazyarr.graph.traverse import Graph
@@ -281,6 +282,38 @@ def joined_stacks() -> Case:
     return case([start, x], [out[0], out[2], joined * 2.0, again, rows, *back])
 
 
+def complex_numbers() -> Case:
+    x, y = leaf(N, M), leaf(M)
+    z = op.add(op.astype(x, "complex128"), op.multiply(op.astype(y, "complex128"), 1j))
+    parts = [op.real(z * z), op.imag(op.conj(z)), op.abs(z), op.sum(z, axis=0), op.sum(z)]
+    chosen = op.where(op.greater(x, 0), z, op.divide(z, 2 + 1j))
+    return case([x, y], [*parts, chosen, op.cumulative_sum(z, axis=1), op.contract(
+        z, op.conj(z), ((0, 1), (2, 1), (0, 2)))])  # fmt: skip
+
+
+def sorting() -> Case:
+    x, i, v = leaf(N, M), leaf(N, dtype="int32"), leaf(K)
+    falling = [op.sort(x, axis=0, descending=True), op.argsort(i, descending=True)]
+    found = op.search_sorted(op.sort(op.reshape(x, (-1,))), v, side="right")
+    return case([x, i, v], [op.sort(x), op.argsort(x, axis=0), *falling, found])
+
+
+def decompositions() -> Case:
+    x, y = leaf(2, K, K), leaf(N, K)
+    u, s, vh = picks(op.svd(y, full_matrices=False))
+    q, r = picks(op.qr(y))
+    w, v = picks(op.eigh(op.add(x, op.matrix_transpose(x))))
+    whole = [op.matmul(op.multiply(u, s), vh), op.matmul(q, r), op.abs(v), w]
+    return case([x, y], [*whole, op.svdvals(y), *picks(op.slogdet(x)), op.abs(op.eigvals(x))])
+
+
+def transforms() -> Case:
+    x, y = leaf(N, M), leaf(N, M)
+    z = op.add(op.astype(x, "complex128"), op.multiply(op.astype(y, "complex128"), 1j))
+    out = [op.fourier(z, (0, 1), False, "ortho"), op.fourier(z, (1,), True, "forward")]
+    return case([x, y], [*out, op.fourier_half(x, 0, "backward"), op.irfft(z, axis=1)])
+
+
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
@@ -288,7 +321,8 @@ CASES: dict[str, Callable[[], Case]] = {
         static_products, gathers, scatters,
         regions, cumulative, joins, movement, same_again, transposed_with_itself, float32,
         integers, creation, broadcasts, linear_algebra, systems, scalar_scan, swapping_scan, hmm,
-        nested_scan, history_scan, shifting_scan, walked_parts, joined_stacks,
+        nested_scan, history_scan, shifting_scan, walked_parts, joined_stacks, complex_numbers,
+        sorting, decompositions, transforms,
     )
 }  # fmt: skip
 CASES["scalar_scan_backwards"] = lambda: scalar_scan(reverse=True)
