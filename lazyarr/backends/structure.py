@@ -105,21 +105,26 @@ def key_of(expression: Expression) -> object:
     """Return the structure of an expression; equal keys share one program.
 
     The key is bytes, words of 32 bits: how many nodes and outputs there are; for each node its
-    call, its type, how many operands it has, and these; then the outputs.
+    call, its type, how many operands it has, and these; then the outputs. The dims of a type, and
+    the names in a call, are numbered as they are met.
     """
     if expression.exact:
         return _exact_key(expression)
     exprs = expression.exprs
     place: dict[Variable, int] = {}
+    dims: dict[int, int] = {}
     words = [len(expression.order), len(expression.nodes)]
     for i, v in enumerate(expression.order):
         place[v] = i
         expr = exprs.get(v)
+        words += (LEAF if expr is None else expr[0].code, v.type.code)
+        if v.type.named:
+            words += [dims.setdefault(d, len(dims)) for d in v.type.dim_codes]
         if expr is None:
-            words += (LEAF, v.type.code)
             continue
         call = expr[0]
-        words += (call.code, v.type.code, len(expr) - 1)
+        words += [dims.get(name, -1) for name in call.names]
+        words.append(len(expr) - 1)
         for x in expr[1:]:
             words.append(place[x] if x.__class__ is Variable else number_word(call, x))
     words += [place[v] for v in expression.nodes]

@@ -45,7 +45,7 @@ UNSET = _Unset()
 class Call:
     """An interned application of parameters to an op: equal calls are the same object."""
 
-    __slots__ = ("op", "params", "_code", "__weakref__")
+    __slots__ = ("op", "params", "_code", "_names", "__weakref__")
 
     def __new__(cls, op: object, params: tuple):
         """Return the one call of an op with these `(name, value)` pairs."""
@@ -56,7 +56,7 @@ class Call:
                 found = _calls.get(key)
                 if found is None:
                     found = object.__new__(cls)
-                    found.op, found.params, found._code = op, params, None
+                    found.op, found.params, found._code, found._names = op, params, None, ()
                     _calls[key] = found
         return found
 
@@ -70,8 +70,15 @@ class Call:
     def code(self) -> int:
         """The number of the structure."""
         if self._code is None:
+            found = dict.fromkeys(name for _, value in self.params for name in _names_in(value))
+            self._names = tuple([code_of(("dim", name)) for name in found])
             self._code = code_of(self.structure)
         return self._code
+
+    @property
+    def names(self) -> tuple[int, ...]:
+        """The numbers of the strings among the parameters, which may be names of dims."""
+        return self._names if self.code >= 0 else ()
 
     def __reduce__(self):
         return Call, (self.op, self.params)
@@ -86,6 +93,16 @@ def _is_one(value: object) -> object:
     if isinstance(value, tuple):
         return tuple([_is_one(v) for v in value])
     return value == 1 if isinstance(value, int | Size) else value
+
+
+def _names_in(value: object) -> list[str]:
+    """Return the strings in a parameter, and the dims of the inputs of a graph in it."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, tuple):
+        return [name for v in value for name in _names_in(v)]
+    inputs = getattr(value, "inputs", ())
+    return [name for v in inputs for name in getattr(getattr(v, "type", None), "dims", ())]
 
 
 class Variable:

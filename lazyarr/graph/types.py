@@ -28,6 +28,7 @@ def intern_type(key: tuple, make: object) -> "Type":
 
 
 _codes: dict[tuple, int] = {}
+_codes_lock = threading.Lock()  # types take codes while they are made
 
 
 def code_of(structure: tuple) -> int:
@@ -37,7 +38,7 @@ def code_of(structure: tuple) -> int:
     """
     found = _codes.get(structure)
     if found is None:
-        with _lock:
+        with _codes_lock:
             found = _codes.setdefault(structure, len(_codes))
     return found
 

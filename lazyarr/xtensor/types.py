@@ -11,7 +11,7 @@ import numpy as np
 
 from lazyarr.errors import DimError, near_match
 from lazyarr.graph.dtypes import as_dtype
-from lazyarr.graph.types import TensorType, Type, intern_type
+from lazyarr.graph.types import TensorType, Type, code_of, intern_type
 
 INFER: dict[str, Callable] = {}  # kind -> (op, operand types, parameters) -> Type
 
@@ -38,10 +38,11 @@ class XTensorType(TensorType):
     float64[obs: 919, county: 85]
     """
 
-    __slots__ = ("dims", "positional")
+    __slots__ = ("dims", "positional", "dim_codes")
     named = True
     dims: tuple[str, ...]
     positional: TensorType
+    dim_codes: tuple[int, ...]  # numbers that stand for the names
 
     def __new__(cls, dtype: object, dims: tuple = (), shape: tuple = ()):
         """Return the interned type."""
@@ -54,7 +55,9 @@ class XTensorType(TensorType):
     def _named(cls, plain: TensorType, dims: tuple) -> "XTensorType":
         self = cls._make(plain.dtype, plain.shape)
         self.dims, self.positional = as_dims(dims), plain
-        self.structure = (self.dtype, self.dims, self.ones)
+        # a program depends on which dims are the same, not on their names: keys number them
+        self.structure = (self.dtype, "named", self.ones)
+        self.dim_codes = tuple([code_of(("dim", d)) for d in self.dims])
         if len(self.dims) != self.ndim:
             raise DimError(
                 f"an array of shape {plain.shape} needs {self.ndim} dimension names, "

@@ -37,14 +37,15 @@ static PyObject *set_walker(PyObject *module, PyObject *args, PyObject *kwargs) 
     (void)module;
     static char *names[] = {"plain", "named", "call", "bakes", "number_word", "numbers", "as_argument",
                             "phantoms", "track", "tracked", "history", NULL};
-    static const char *const of_call[] = {"_code", "op"};
-    Py_ssize_t *const in_call[] = {&call_code_at, &op_at};
+    static const char *const of_call[] = {"_code", "_names", "op"};
+    Py_ssize_t *const in_call[] = {&call_code_at, &names_at, &op_at};
     PyObject *plain, *named, *call, *objects[6];
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!OOOnl", names, &PyType_Type, &plain, &PyType_Type,
                                      &named, &PyType_Type, &call, objects, objects + 1, &PyDict_Type, objects + 2,
                                      objects + 3, objects + 4, objects + 5, &tracked, &most_history))
         return NULL;
-    if ((type_code_at = offset_of(plain, "_code")) < 0 || offsets(call, of_call, in_call, 2)) return NULL;
+    if ((type_code_at = offset_of(plain, "_code")) < 0 || offsets(call, of_call, in_call, 3)) return NULL;
+    if ((dims_at = offset_of(named, "dim_codes")) < 0) return NULL;
     PyObject **kept[] = {&bakes, &number_word, &numbers, &as_argument, &phantoms, &track};
     for (int i = 0; i < 6; i++) Py_XSETREF(*kept[i], Py_NewRef(objects[i]));
     PyObject *of_float = PyDict_GetItemWithError(numbers, (PyObject *)&PyFloat_Type);

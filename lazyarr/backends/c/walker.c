@@ -13,13 +13,15 @@ typedef struct {
     int32_t uses, place;
 } Seen;
 
-enum { FEW = 96, FEW_PLACES = 256, FEW_WORDS = 768 };
+enum { FEW = 96, FEW_PLACES = 256, FEW_WORDS = 768, MOST_DIMS = 64 };
 
 typedef struct {
     Seen *seen;
     int32_t *places; /* open addressing: 1 + index of a node, 0 where free */
     int32_t *order;
     Py_ssize_t n, room, n_places;
+    long dims[MOST_DIMS]; /* the names of dimensions, as they are met */
+    int n_dims;
     Seen few[FEW];
     int32_t few_places[FEW_PLACES], few_order[FEW];
 } Walk;
@@ -27,7 +29,7 @@ typedef struct {
 typedef struct { int32_t *word; Py_ssize_t n, room; int32_t few[FEW_WORDS]; } Words;
 
 static PyTypeObject *plain_type, *named_type;
-static Py_ssize_t type_code_at, call_code_at, op_at;
+static Py_ssize_t type_code_at, call_code_at, op_at, dims_at, names_at;
 static PyObject *bakes, *number_word, *numbers, *as_argument, *phantoms, *track;
 static Py_ssize_t tracked;
 static long most_history;
@@ -35,7 +37,7 @@ static int32_t float_word, int_word;
 
 static void start(Walk *w) {
     w->seen = w->few, w->places = w->few_places, w->order = w->few_order;
-    w->n = 0, w->room = FEW, w->n_places = FEW_PLACES;
+    w->n = 0, w->n_dims = 0, w->room = FEW, w->n_places = FEW_PLACES;
     memset(w->few_places, 0, sizeof w->few_places);
 }
 
@@ -182,14 +184,30 @@ static int push_number(Words *words, PyObject *call, PyObject *x) {
     return push(words, PyLong_AsLong(word));
 }
 
+/* Push the numbers of names. New ones of a type are added; the names of a call need not be dims. */
+static int push_names(Walk *w, Words *words, PyObject *codes, int add) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(codes); i++) {
+        long code = PyLong_AsLong(PyTuple_GET_ITEM(codes, i));
+        int k = 0;
+        while (k < w->n_dims && w->dims[k] != code) k++;
+        if (k == w->n_dims && add) {
+            if (k == MOST_DIMS) return -1; /* without an error set: for Python to do */
+            w->dims[w->n_dims++] = code;
+        }
+        if (push(words, k < w->n_dims ? k : -1)) return -1;
+    }
+    return 0;
+}
+
 static int push_node(Walk *w, Words *words, const Seen *s) {
-    long type = code_of(SLOT(s->node, at.type), type_code_at);
-    if (type < 0) return -1;
-    if (s->value) return push(words, -1) || push(words, type) ? -1 : 0;
-    PyObject *expr = s->expr, *call = PyTuple_GET_ITEM(expr, 0);
+    PyObject *type = SLOT(s->node, at.type), *expr = s->expr;
+    PyObject *call = s->value ? NULL : PyTuple_GET_ITEM(expr, 0);
+    long code = call ? code_of(call, call_code_at) : -1, type_code = code_of(type, type_code_at);
+    if (PyErr_Occurred() || push(words, code) || push(words, type_code)) return -1;
+    if (Py_TYPE(type) == named_type && push_names(w, words, SLOT(type, dims_at), 1)) return -1;
+    if (!call) return 0;
     Py_ssize_t n = PyTuple_GET_SIZE(expr);
-    long code = code_of(call, call_code_at);
-    if (code < 0 || push(words, code) || push(words, type) || push(words, n - 1)) return -1;
+    if (push_names(w, words, SLOT(call, names_at), 0) || push(words, n - 1)) return -1;
     for (Py_ssize_t j = 1; j < n; j++) {
         PyObject *x = PyTuple_GET_ITEM(expr, j);
         int failed = Py_TYPE(x) == variable_type ? push(words, w->seen[meet(w, x)].place)
@@ -352,7 +370,7 @@ static PyObject *key(PyObject *module, PyObject *nodes) {
     if (outcome > 0) {
         PyObject *made = key_of(&w, n_roots, &words, &n_out);
         PyObject *held = made ? PyList_New(n_out - n_roots) : NULL;
-        const int32_t *outputs = words.word + words.n - n_out + n_roots;
+        const int32_t *outputs = made ? words.word + words.n - n_out + n_roots : NULL;
         for (Py_ssize_t i = 0; held && i < n_out - n_roots; i++)
             PyList_SET_ITEM(held, i, Py_NewRef(w.seen[w.order[outputs[i]]].node));
         if (held) result = PyTuple_Pack(2, made, held);
@@ -362,6 +380,7 @@ static PyObject *key(PyObject *module, PyObject *nodes) {
     } else if (!outcome) {
         result = Py_NewRef(Py_None);
     }
+    if (!result && !PyErr_Occurred()) result = Py_NewRef(Py_None);
     finish(&w);
     return result;
 }

@@ -84,6 +84,34 @@ def test_keys_and_what_is_kept_are_the_same(native, part):
         del out, kept, asked, held, again, expression
 
 
+NAMED = [
+    lambda x, y, c: x + y,
+    lambda x, y, c: xp.exp(-x * c),
+    lambda x, y, c: x.transpose(*reversed(x.dims)) - y,
+    lambda x, y, c: x.rename({x.dims[0]: f"{x.dims[0]}'"}) * c,
+    lambda x, y, c: x.mean(x.dims[0], skipna=False) * y,
+    lambda x, y, c: x.isel({x.dims[-1]: slice(None, None, -1)}),
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_keys_of_named_expressions_are_the_same(native, seed):
+    choose = random.Random(seed)
+    p, q = choose.sample("abcdef", 2)
+    found = [xp.XTensor(np.ones((2, 2)), dims=d) for d in ((p, q), (q, p))]
+    for _ in range(6):
+        many = [x for x in found if x.ndim == 2]
+        made = choose.choice(NAMED)(choose.choice(many), choose.choice(many), choose.random())
+        if made.ndim <= 4:
+            found.append(made)
+    out = xp.exp(found[-1] * 2)
+    key, held = native.key([out._v])
+    expression = pending([out._v])
+    expression.nodes = (out._v, *held_elsewhere(expression, [out._v]))
+    assert key == key_of(expression)
+    assert list(expression.nodes[1:]) == held
+
+
 def test_long_expressions_have_the_same_key(native):
     x = y = xp.asarray(np.arange(3.0))
     for i in range(400):
