@@ -7,7 +7,8 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
 from lazyarr.errors import ArgumentError, near_match
@@ -30,6 +31,8 @@ class Options:
     keep_attrs: bool = True
     precise: bool = False
     threads: int = 1
+    background: bool = False
+    jax_cache: bool = False
 
 
 _CHOICES = {"tier": TIERS, "arithmetic_join": JOINS}
@@ -70,6 +73,16 @@ def get_options() -> Options:
     return _state.stack[-1] if _state.stack else _default
 
 
+@contextmanager
+def in_force(found: Options) -> Iterator[None]:
+    """Put options in force in this thread for a block, as another thread had them."""
+    _state.stack.append(found)
+    try:
+        yield
+    finally:
+        _state.stack.pop()
+
+
 class _Current:
     """Reads an option by attribute: `options.backend`."""
 
@@ -100,7 +113,9 @@ class set_options:  # noqa: N801 - used as a function and as a context manager, 
 
     backend: "auto", "interpret", "c", "numba", "jax", "torch"; tier: "auto", "interpret",
     "compile"; cache_dir: a folder; threads: how many may share large loops of what C compiles from
-    then on; skipna: None as xarray, False propagates NaN; arithmetic_join: "exact", ...
+    then on; background: True compiles in a thread and interprets meanwhile (implicit use);
+    jax_cache: True keeps what XLA compiles in the cache folder, for all JAX programs of the
+    process; skipna: None as xarray, False propagates NaN; arithmetic_join: "exact", ...
 
     Raises ArgumentError for an unknown option or value.
     """

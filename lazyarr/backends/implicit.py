@@ -16,7 +16,7 @@ from types import ModuleType
 
 import numpy as np
 
-from lazyarr.backends import stats
+from lazyarr.backends import stats, store, tiers
 from lazyarr.backends.driver import Program, resolve
 from lazyarr.backends.structure import (
     NUMBERS,
@@ -65,13 +65,21 @@ class Entry:
         self.general = generalise(expression)
         self.program = Program(self.general.graph, backend)
         self.fast = self.program.launcher("list", lambda *args: self.program(args))
+        self.by_shape = getattr(self.program.backend, "by_shape", False)
+        self.sizes_seen: set[tuple] = set()
 
     def __call__(self, expression: Expression) -> list:
         """Return the values of the nodes of an expression."""
         values = self.general.arguments(expression)
         if self.fast is not None:
             return self.fast(*values)
-        return self.program([np.asarray(v) for v in values])
+        arrays = [np.asarray(v) for v in values]
+        if self.by_shape and get_options().tier == "auto":
+            sizes = tuple([a.shape for a in arrays])  # a new set of them compiles at second sight
+            if sizes not in self.sizes_seen:
+                self.sizes_seen.add(sizes)
+                return _interpret(expression)
+        return self.program(arrays)
 
     def plan(self, expression: Expression) -> tuple | None:
         """Return how a walker finds the arguments in an expression of this structure.
@@ -162,9 +170,24 @@ def _run(expression: Expression, table: Table) -> list:
         return entry(expression)
     stats.count("keys")
     stats.count("misses")
-    tier = get_options().tier
-    if tier == "auto" and _first_sight(key, table) and _work(expression) < LARGE:
-        return _interpret(expression)
+    found = get_options()
+    name = None
+    if found.tier == "auto":
+        first, small = _first_sight(key, table), _work(expression) < LARGE
+        if first or found.background:
+            name = tiers.disk_name(expression, table.backend)
+            known = store.known(name)
+            if found.background and not known:
+                if first:
+                    tiers.WORKER.submit(lambda: _compiled(key, expression, table, name))
+                return _interpret(expression)
+            if small and not known:
+                return _interpret(expression)
+    return _compiled(key, expression, table, name)(expression)
+
+
+def _compiled(key: object, expression: Expression, table: Table, name: str | None) -> Entry:
+    """Compile a structure, publish it, and note on disk that it was."""
     _note_compile()
     entry = Entry(expression, table.backend)
     _use_native(entry)
@@ -173,7 +196,8 @@ def _run(expression: Expression, table: Table) -> list:
         plan = entry.plan(expression)
         if plan is not None:
             table.plans.setdefault(key, plan)
-    return entry(expression)
+    store.keep(name or tiers.disk_name(expression, table.backend), "compiled")
+    return entry
 
 
 def _note_compile() -> None:

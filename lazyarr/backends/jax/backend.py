@@ -1,5 +1,6 @@
 """JaxBackend: programs over jax.numpy, traced and compiled by XLA, in 64 bits for the call only."""
 
+import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -8,7 +9,9 @@ import numpy as np
 
 from lazyarr.backends.array.backend import ArrayBackend, writable
 from lazyarr.backends.array.program import Program
+from lazyarr.backends.cache import default_limit, open_cache
 from lazyarr.backends.jax.table import make_table
+from lazyarr.config import options
 
 LARGE = 1 << 17  # bytes from which a copy costs more than a view
 
@@ -22,10 +25,24 @@ def _sixty_four() -> Callable[[], AbstractContextManager]:
     return enable_x64
 
 
+@functools.cache
+def keep_compiled() -> None:
+    """Let XLA keep what it compiles in the cache folder: a setting of the whole process.
+
+    A folder that the user gave JAX already is left alone.
+    """
+    if jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(open_cache().root / ".jax"))
+        jax.config.update("jax_compilation_cache_max_size", default_limit())
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
 class JaxBackend(ArrayBackend):
     """JAX: one jitted function per program, compiled again for each new set of sizes."""
 
     name = "jax"
+    by_shape = True  # each new set of sizes compiles
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,6 +51,8 @@ class JaxBackend(ArrayBackend):
 
     def prepare(self, program: Program) -> Callable:
         """Return the function jitted, its sizes static."""
+        if options.jax_cache:
+            keep_compiled()
         return jax.jit(program.function, static_argnums=(0,) if program.atoms else ())
 
     def resident(self, array: np.ndarray) -> jax.Array:
