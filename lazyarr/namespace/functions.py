@@ -20,7 +20,7 @@ from lazyarr.graph.shapes import Size, broadcast
 from lazyarr.namespace import xtensor_functions
 from lazyarr.namespace.array import Array, recorder, unwrap
 from lazyarr.namespace.conversion import asarray  # noqa: F401 - found here too
-from lazyarr.namespace.xtensor import XTensor, elementwise, of_one, wrap_named
+from lazyarr.namespace.xtensor import XTensor, elementwise, labelled_recorder, of_one, wrap_named
 from lazyarr.namespace.xtensor_data import is_labelled
 
 ELEMENTWISE = (
@@ -135,13 +135,16 @@ def _remembered(call: Callable) -> Callable:
     return _recorded(remembered)
 
 
-def _recorded(python: Callable) -> Callable:
-    """A function of arrays alone that compiled code records for, once it is there."""
+def _recorded(python: Callable, labelled: bool = False) -> Callable:
+    """A function of arrays alone that compiled code records for, once it is there.
+
+    labelled: of an XTensor too.
+    """
     record = python
 
     def install(native: Any) -> None:
         nonlocal record
-        record = recorder(native, python)
+        record = recorder(native, labelled_recorder(native, python) if labelled else python)
 
     def unary(x, /):
         return record(x)
@@ -215,7 +218,7 @@ def _elementwise(record) -> Callable:
         return wrap(record(_unwrapped(x1), _unwrapped(x2)), (x1, x2))
 
     one = len(inspect.signature(record.prepare).parameters) == 1
-    return _recorded(unary if one else binary)
+    return _recorded(unary, labelled=True) if one else _recorded(binary)
 
 
 def described(call: Callable, name: str) -> Callable:

@@ -10,13 +10,14 @@ attrs. The methods are xarray's; they record, and label work is done at once. `v
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from lazyarr.config import options
 from lazyarr.errors import ArgumentError, CoordError, DimError
 from lazyarr.graph.evaluate import evaluate
-from lazyarr.graph.node import Variable, data
+from lazyarr.graph.node import Call, Variable, data, on_native
 from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import Graph, leaves
@@ -219,8 +220,7 @@ def _many(name: str, *operands: object) -> XTensor:
     for x in found:
         if isinstance(x, XTensor) and x._coords is not first._coords:
             return wrap_named(node, found)
-    attrs = first._attrs if first._attrs is None or options.keep_attrs else None
-    return XTensor._of(node, first._coords, first._name, attrs)
+    return XTensor._of(node, first._coords, first._name, _kept(first._attrs))
 
 
 elementwise = _many
@@ -239,8 +239,7 @@ def wrap_named(variable: Variable, operands: Sequence) -> XTensor:
     expr = variable.expr if variable.op is not None and variable.op.kind == "elementwise" else ()
     many = [x._coords if x._v in expr else _surviving(variable, x) for x in named]
     coords = many[0] if len(many) == 1 else merge(many, options.arithmetic_join)
-    attrs = named[0]._attrs if options.keep_attrs else None
-    return XTensor._of(variable, coords, named[0]._name, attrs)
+    return XTensor._of(variable, coords, named[0]._name, _kept(named[0]._attrs))
 
 
 def _surviving(variable: Variable, x: XTensor) -> Coords:
@@ -270,11 +269,16 @@ def dot(*arrays: object, dim: object = None) -> XTensor:
     over = None if dim is None else [dim] if isinstance(dim, str) else list(dim)
     coords = merge([x._coords for x in handles], options.arithmetic_join)  # of summed dims too
     node = moving.dot([x._v for x in handles], over)
-    attrs = handles[0]._attrs if options.keep_attrs else None
-    return XTensor._of(node, coords.within(node.type.dims), handles[0]._name, attrs)
+    first = handles[0]
+    return XTensor._of(node, coords.within(node.type.dims), first._name, _kept(first._attrs))
 
 
 # -- operators ------------------------------------------------------------------------------------
+
+
+def _kept(attrs: dict | None) -> dict | None:
+    """Return attributes where the options keep them."""
+    return attrs if attrs is None or options.keep_attrs else None
 
 
 def _pair(variable: Variable, a: XTensor, b: XTensor) -> XTensor:
@@ -285,7 +289,8 @@ def _pair(variable: Variable, a: XTensor, b: XTensor) -> XTensor:
     attrs = a._attrs
     if attrs is not b._attrs:
         attrs = merged_attrs([attrs, b._attrs])
-    return XTensor._of(variable, coords, a._name if a._name == b._name else None, attrs)
+    name = a._name if a._name == b._name else None
+    return XTensor._of(variable, coords, name, _kept(attrs))
 
 
 def _binary(name: str):
@@ -314,7 +319,7 @@ def _binary(name: str):
             return _pair(node(self._v, b._v), self, b)
         if b is None:
             return NotImplemented
-        return XTensor._of(node(self._v, b), self._coords, self._name, self._attrs)
+        return XTensor._of(node(self._v, b), self._coords, self._name, _kept(self._attrs))
 
     def backward(self, other):
         b = _other_side(other)
@@ -323,7 +328,7 @@ def _binary(name: str):
             return _pair(record(b._v, self._v), b, self)
         if b is None:
             return NotImplemented
-        return XTensor._of(record(b, self._v), self._coords, self._name, self._attrs)
+        return XTensor._of(record(b, self._v), self._coords, self._name, _kept(self._attrs))
 
     return forward, backward
 
@@ -342,13 +347,12 @@ def of_one(record: object, x: XTensor) -> XTensor:
     v, bare = x._v, record.bare  # type: ignore[attr-defined]
     found = record.memo.get((bare, (v.type,)))  # type: ignore[attr-defined]
     node = record(v) if found is None else Variable(found, (bare, v))  # type: ignore[operator]
-    attrs = x._attrs if x._attrs is None or options.keep_attrs else None
-    return XTensor._of(node, x._coords, x._name, attrs)
+    return XTensor._of(node, x._coords, x._name, _kept(x._attrs))
 
 
 def _unary(name: str):
     record = OPS[name]
-    return lambda self: XTensor._of(record(self._v), self._coords, self._name, self._attrs)
+    return lambda x: XTensor._of(record(x._v), x._coords, x._name, _kept(x._attrs))
 
 
 def _joining(name: str, f: Callable) -> Callable:
@@ -375,16 +379,48 @@ _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal",
 }  # fmt: skip
-for _method, _name in _OPERATORS.items():
-    _forward, _backward = _binary(_name)
-    setattr(XTensor, f"__{_method}__", _forward)
-    setattr(XTensor, f"__r{_method}__", _backward)
-    setattr(XTensor, _name, _joining(_name, _forward))
-for _method, _name in _COMPARISONS.items():
-    setattr(XTensor, f"__{_method}__", _binary(_name)[0])
-for _method, _name in (("neg", "negative"), ("pos", "positive"), ("abs", "abs"),
-                       ("invert", "bitwise_invert")):  # fmt: skip
-    setattr(XTensor, f"__{_method}__", _unary(_name))
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+_NEVER = 2**31 - 1  # no XTensor is so deep that it is computed
+
+
+def labelled_recorder(native: Any, python: Callable, only: Call | None = None) -> Callable:
+    """Return what records as a Python function of XTensors does, compiled where it is.
+
+    Handles with attributes, and those of different coordinates, are left to the function.
+    """
+    if native is None:
+        return python
+    return native.Recorder(
+        handle=XTensor, slot="_v", python=python, only=only, deepest=_NEVER, labels="_coords",
+        name="_name", notes="_attrs",
+    )  # fmt: skip
+
+
+def _operators() -> dict[str, tuple[Callable, Call]]:
+    """Every operator of XTensors, and the call that it records."""
+    found: dict[str, tuple[Callable, Call]] = {}
+    for method, name in _OPERATORS.items():
+        forward, backward = _binary(name)
+        found[f"__{method}__"] = forward, OPS[name].bare
+        found[f"__r{method}__"] = backward, OPS[name].bare
+        setattr(XTensor, name, _joining(name, forward))
+    for method, name in _COMPARISONS.items():
+        found[f"__{method}__"] = _binary(name)[0], OPS[name].bare
+    for method, name in _UNARY.items():
+        found[f"__{method}__"] = _unary(name), OPS[name].bare
+    return found
+
+
+_METHODS = _operators()
+
+
+def _install_operators(native: Any = None) -> None:
+    for method, (python, call) in _METHODS.items():
+        setattr(XTensor, method, labelled_recorder(native, python, call))
+
+
+_install_operators()
+on_native(_install_operators)
 XTensor.round = _unary("round")
 XTensor.conj = XTensor.conjugate = _unary("conj")
 XTensor.real = property(_unary("real"), doc="The real parts of the elements.")

@@ -142,23 +142,38 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyTypeObject *handle; /* the class of handles, which keep their node at `held` */
     Py_ssize_t held;
+    Py_ssize_t labels, name, notes; /* further slots of a handle, -1 where it has none */
     long deepest;     /* deeper nodes are left to the class of handles, which may compute them */
     PyObject *python; /* the function that this stands for */
     PyObject *only;   /* the call that may be learned, or None for any */
     Known known[KNOWN];
 } Recorder;
 
-typedef struct { PyObject *operand[2], *key[2]; Py_ssize_t n; } Operands;
+typedef struct { PyObject *operand[2], *key[2], *labels, *name; Py_ssize_t n; } Operands;
+
+/* Read what a handle says beside its node; 0 where the Python function must decide: where it has notes,
+   or other labels than the handle before it. Handles of different names have a result without one. */
+static int read_labels(const Recorder *r, PyObject *handle, Operands *o) {
+    PyObject *labels = SLOT(handle, r->labels), *name = SLOT(handle, r->name);
+    if (!labels || !name || SLOT(handle, r->notes) != Py_None) return 0;
+    if (name != Py_None && !PyUnicode_CheckExact(name)) return 0;
+    if (!o->labels) return o->labels = labels, o->name = name, 1;
+    if (o->labels != labels) return 0;
+    if (o->name != name && o->name != Py_None && (name == Py_None || PyUnicode_Compare(o->name, name)))
+        o->name = Py_None;
+    return 1;
+}
 
 /* Read what a call is given; 0 where the Python function must decide. Nothing is owned. */
 static int read_operands(const Recorder *r, PyObject *const *args, size_t nargsf, PyObject *names, Operands *o) {
     o->n = PyVectorcall_NARGS(nargsf);
-    o->key[1] = NULL;
+    o->key[1] = o->labels = o->name = NULL;
     if (o->n < 1 || o->n > 2 || (names && PyTuple_GET_SIZE(names))) return 0;
     int handles = 0;
     for (Py_ssize_t i = 0; i < o->n; i++) {
         PyObject *x = args[i];
         if (Py_TYPE(x) == r->handle) {
+            if (r->labels >= 0 && !read_labels(r, x, o)) return 0;
             x = SLOT(x, r->held);
             if (!x || Py_TYPE(x) != variable_type) return 0;
             o->key[i] = SLOT(x, at.type);
@@ -191,7 +206,7 @@ static void learn(Recorder *r, const Operands *o, PyObject *result) {
         if (PyTuple_GET_ITEM(expr, i + 1) != x) return;
         if (!PyLong_CheckExact(x)) continue;
         /* every integer is one of a floating dtype, not of the others; it stands beside a handle */
-        PyObject *type = o->key[1 - i], *dtype = Py_IS_TYPE(type, tensor_type) ? SLOT(type, dtype_at) : NULL;
+        PyObject *type = o->key[1 - i], *dtype = PyObject_TypeCheck(type, tensor_type) ? SLOT(type, dtype_at) : NULL;
         if (!dtype || !PyArray_DescrCheck(dtype) || ((PyArray_Descr *)dtype)->kind != 'f') return;
     }
     Known *known = find_known(r, o), old = *known;
@@ -214,6 +229,7 @@ static PyObject *record(PyObject *self, PyObject *const *args, size_t nargsf, Py
     const Known *known = find_known(r, &o);
     if (known->a != o.key[0] || known->b != o.key[1]) return ask_python(r, args, nargsf, names);
     PyObject *type = Py_NewRef(known->type), *call = Py_NewRef(known->call), *node = NULL, *out = NULL;
+    PyObject *labels = Py_XNewRef(o.labels), *name = Py_XNewRef(o.name);
     for (Py_ssize_t i = 0; i < o.n; i++) Py_INCREF(o.operand[i]);
     PyObject *expr = PyTuple_New(o.n + 1);
     if (!expr) {
@@ -230,8 +246,15 @@ static PyObject *record(PyObject *self, PyObject *const *args, size_t nargsf, Py
     } else if ((out = r->handle->tp_alloc(r->handle, 0))) {
         SLOT(out, r->held) = node;
         node = NULL;
+        if (labels) {
+            SLOT(out, r->labels) = Py_NewRef(labels);
+            SLOT(out, r->name) = Py_NewRef(name);
+            SLOT(out, r->notes) = Py_NewRef(Py_None);
+        }
     }
 done:
+    Py_XDECREF(labels);
+    Py_XDECREF(name);
     Py_XDECREF(node);
     Py_XDECREF(expr);
     Py_DECREF(type);
@@ -239,21 +262,25 @@ done:
 }
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"handle", "slot", "python", "only", "deepest", NULL};
+    static char *names[] = {"handle", "slot", "python", "only", "deepest", "labels", "name", "notes", NULL};
     PyObject *handle, *python, *only;
-    const char *slot;
+    const char *slot, *further[3] = {NULL, NULL, NULL};
     long deepest;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!sOOl", names, &PyType_Type, &handle, &slot, &python,
-                                     &only, &deepest))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!sOOl|sss", names, &PyType_Type, &handle, &slot, &python,
+                                     &only, &deepest, further, further + 1, further + 2))
         return NULL;
+    if (further[0] && !further[2]) return PyErr_SetString(PyExc_TypeError, "labels need name and notes"), NULL;
     if (!variable_type) return PyErr_SetString(PyExc_RuntimeError, "set_nodes comes first"), NULL;
-    Py_ssize_t held = offset_of(handle, slot);
+    Py_ssize_t held = offset_of(handle, slot), at[3] = {-1, -1, -1};
+    for (int i = 0; further[0] && i < 3; i++)
+        if ((at[i] = offset_of(handle, further[i])) < 0) return NULL;
     Recorder *r = held < 0 ? NULL : (Recorder *)type->tp_alloc(type, 0);
     if (!r) return NULL;
     r->vectorcall = record;
     r->handle = (PyTypeObject *)Py_NewRef(handle);
     r->python = Py_NewRef(python), r->only = Py_NewRef(only);
     r->held = held, r->deepest = deepest;
+    r->labels = at[0], r->name = at[1], r->notes = at[2];
     return (PyObject *)r;
 }
 
