@@ -20,7 +20,7 @@ from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c, 
 from lazyarr.namespace.foreign_native import as_native
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.state import Cell, Shared, cells_below
-from lazyarr.namespace.tree import flatten, unflatten
+from lazyarr.namespace.tree import CONTAINERS, flatten, unflatten
 from lazyarr.namespace.xtensor import XTensor
 
 
@@ -309,7 +309,7 @@ def _matching(value: object, tree, path: str) -> list:
         return [value]
     if tree.kind == "none":
         return []
-    if tree.kind is dict:
+    if tree.kind is dict or tree.kind in CONTAINERS:
         if not isinstance(value, Mapping) or set(value) != set(tree.keys):
             have = sorted(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
             raise ArgumentError(f"{path}: expected a dict of {list(tree.keys)}, got {have}.")

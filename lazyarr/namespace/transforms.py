@@ -23,7 +23,7 @@ from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.programs import shared_program
 from lazyarr.namespace.tree import flatten, tree_map, unflatten
 from lazyarr.namespace.xtensor import XTensor
-from lazyarr.namespace.xtensor_dataset import as_labelled, as_lazy, is_foreign
+from lazyarr.namespace.xtensor_dataset import as_labelled, is_foreign
 from lazyarr.xtensor.types import XTensorType, as_dims
 
 _NUMBER = int | float | complex
@@ -90,7 +90,6 @@ def jit(f: Callable | None = None, *, backend: str | None = None):
 
     @functools.wraps(f)
     def compiled(*args: object, **kwargs: object):
-        args, kwargs = tuple(map(as_lazy, args)), {k: as_lazy(v) for k, v in kwargs.items()}
         found, tree = flatten((args, kwargs))
         handles = [_handle(v) for v in found]
         key = (tree, tuple(_signature(h, v) for h, v in zip(handles, found, strict=True)))

@@ -17,6 +17,7 @@ class Tree:
     kind: object  # None: a leaf; "none": the value None; else a type
     keys: tuple = ()
     children: tuple = ()
+    static: object = None  # what a container holds beside its children
 
     @property
     def n_leaves(self) -> int:
@@ -25,6 +26,10 @@ class Tree:
 
 
 LEAF, NOTHING = Tree(None), Tree("none")
+
+# Containers that other modules know: each class has `holds(value)`, `parts(value)`, which gives
+# keys, children and what else there is to know (hashable), and `build(keys, children, static)`.
+CONTAINERS: list = []
 
 
 def flatten(value: object) -> tuple[list, Tree]:
@@ -36,10 +41,13 @@ def flatten(value: object) -> tuple[list, Tree]:
 def _flatten(value: object, found: list) -> Tree:
     if value is None:
         return NOTHING
+    for container in CONTAINERS:
+        if container.holds(value):
+            keys, children, static = container.parts(value)
+            return Tree(container, keys, tuple(_flatten(v, found) for v in children), static)
     if isinstance(value, Mapping):
         keys = tuple(sorted(value, key=str))
-        kind = type(value) if hasattr(type(value), "of_leaves") else dict
-        return Tree(kind, keys, tuple(_flatten(value[k], found) for k in keys))
+        return Tree(dict, keys, tuple(_flatten(value[k], found) for k in keys))
     if isinstance(value, list | tuple):
         kind = type(value)
         return Tree(kind, (), tuple(_flatten(v, found) for v in value))
@@ -64,8 +72,8 @@ def _build(tree: Tree, rest) -> object:
     children = [_build(c, rest) for c in tree.children]
     if tree.kind is dict:
         return dict(zip(tree.keys, children, strict=True))
-    if hasattr(tree.kind, "of_leaves"):
-        return tree.kind.of_leaves(dict(zip(tree.keys, children, strict=True)))
+    if tree.kind in CONTAINERS:
+        return tree.kind.build(tree.keys, children, tree.static)  # type: ignore[attr-defined]
     if tree.kind in (list, tuple):
         return tree.kind(children)
     if tree.keys:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lazyarr.backends.implicit import compute_nodes
 from lazyarr.config import options
 from lazyarr.errors import DimError, LabelError, near_match
+from lazyarr.namespace.tree import CONTAINERS
 from lazyarr.namespace.xtensor import XTensor, as_xtensor
 from lazyarr.namespace.xtensor_data import is_labelled
 from lazyarr.namespace.xtensor_join import align
@@ -26,13 +27,6 @@ from lazyarr.xtensor.kinds import joined_sizes
 def is_foreign(value: object) -> bool:
     """Tell whether a value is an xr.DataArray."""
     return is_labelled(value) and hasattr(value, "coords") and not isinstance(value, XTensor)
-
-
-def as_lazy(value: object) -> object:
-    """Return an xr.Dataset as a dataset of lazyarr whose variables are still xarray's."""
-    if hasattr(value, "data_vars") and not isinstance(value, XDataset):
-        return XDataset.of_leaves(dict(value.data_vars), dict(value.attrs))
-    return value
 
 
 def as_labelled(value: object) -> object:
@@ -63,8 +57,8 @@ class XDataset(Mapping):
         self.attrs = dict(attrs or {})
 
     @classmethod
-    def of_leaves(cls, variables: Mapping, attrs: Mapping | None = None) -> "XDataset":
-        """Return a dataset of variables as they are, which need not be XTensors."""
+    def _of(cls, variables: Mapping, attrs: Mapping | None = None) -> "XDataset":
+        """Return a dataset of variables as they are."""
         self = object.__new__(cls)
         self._vars, self.attrs = dict(variables), dict(attrs or {})
         return self
@@ -155,7 +149,7 @@ class XDataset(Mapping):
             else:
                 own, kw = _restricted(name, args, kwargs, x)
                 out[k] = getattr(x, name)(*own, **kw)
-        return XDataset.of_leaves(out, self.attrs)
+        return XDataset._of(out, self.attrs)
 
 
 def _variable(value: object) -> XTensor:
@@ -171,6 +165,52 @@ def _fits(coord: object, name: object, x: XTensor) -> bool:
         dims = (dims,) if isinstance(dims, str) else dims
     return set(dims) <= set(x.dims)
 
+
+class Notes:
+    """Attributes as something that can be hashed: equal where they read alike."""
+
+    __slots__ = ("attrs", "text")
+
+    def __init__(self, attrs: Mapping):
+        self.attrs = dict(attrs)
+        self.text = repr(self.attrs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Notes) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class Datasets:
+    """How pytrees see datasets, xarray's and lazyarr's: variables are children.
+
+    What is built of xr.DataArrays is an xr.Dataset, everything else is an XDataset.
+    """
+
+    @staticmethod
+    def holds(value: object) -> bool:
+        """Tell whether a value is a dataset."""
+        return hasattr(type(value), "data_vars")
+
+    @staticmethod
+    def parts(value: object) -> tuple[tuple, list, Notes]:
+        """Return names, variables and attributes."""
+        variables = dict(value.data_vars)  # type: ignore[attr-defined]
+        return tuple(variables), list(variables.values()), Notes(value.attrs)  # type: ignore
+
+    @staticmethod
+    def build(keys: tuple, children: list, static: Notes) -> object:
+        """Return the dataset of variables."""
+        variables = dict(zip(keys, children, strict=True))
+        if not children or not all(is_foreign(c) for c in children):
+            return XDataset._of(variables, static.attrs)
+        import xarray as xr
+
+        return xr.Dataset(variables, attrs=static.attrs)
+
+
+CONTAINERS.append(Datasets)
 
 _REDUCING = ("sum", "mean", "prod", "max", "min", "std", "var", "any", "all", "count", "median")
 _SELECTING = ("isel", "sel", "head", "tail", "thin", "shift", "roll", "drop_isel", "drop_sel")
@@ -221,7 +261,7 @@ def _operator(f: Callable, swap: bool) -> Callable:
             pairs = {k: (self[k], other[k]) for k in shared}
         else:
             pairs = {k: (x, other) for k, x in self._vars.items()}
-        return XDataset.of_leaves(
+        return XDataset._of(
             {k: f(b, a) if swap else f(a, b) for k, (a, b) in pairs.items()}, self.attrs
         )
 

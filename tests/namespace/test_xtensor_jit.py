@@ -89,6 +89,54 @@ def test_jit_takes_a_dataset() -> None:
     assert f(ds).equals((ds["t"] * ds["w"]).sum("city"))
 
 
+def dataset() -> Any:
+    x = labelled(*LABELS[0])
+    return xr.Dataset({"t": x, "alpha": x.isel(time=0, drop=True) * 2}, attrs={"u": 1})
+
+
+def test_jit_of_a_dataset_returns_one() -> None:
+    ds = dataset()
+    f = xp.jit(
+        lambda d, k: {"twice": d * k, "means": (d["t"].mean("city"), d)}, backend="interpret"
+    )
+    got = f(ds, 2.0)
+    assert isinstance(got["twice"], xr.Dataset) and got["twice"].identical(ds * 2)
+    assert got["means"][0].identical(ds["t"].mean("city"))
+    assert got["means"][1].identical(ds) and list(got["twice"]) == ["t", "alpha"]
+    assert isinstance(f(xp.XDataset(ds), 2.0)["twice"], xp.XDataset)
+    assert f(ds.assign_attrs(u=2), 2.0)["twice"].attrs == {"u": 2}
+    assert f(ds[["alpha", "t"]], 2.0)["twice"].identical((ds * 2)[["alpha", "t"]])
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("backend", ["interpret", "c"])
+def test_function_of_a_dataset_returns_one(backend: str) -> None:
+    ds = dataset()
+    symbols = {
+        k: xp.symbol(k, dims=v.dims, coords=dict(v.coords), shape=v.shape) for k, v in ds.items()
+    }
+    given = xp.XDataset(symbols, attrs={"u": 1})
+    total = (given["t"] * given["alpha"]).sum()
+    slopes = xp.grad(total, [given["t"], given["alpha"]])
+    f = xp.function([given], [given * 2, total, slopes], backend=backend)
+    for value in (ds, xp.XDataset(ds), dict(ds.data_vars)):
+        twice, got, (by_t, by_alpha) = f(value)
+        assert isinstance(twice, xr.Dataset) and twice.equals(ds * 2) and twice.attrs == {"u": 1}
+        np.testing.assert_allclose(got, (ds["t"] * ds["alpha"]).sum())
+        xr.testing.assert_allclose(by_alpha, ds["t"].sum("time"))
+        assert by_t.dims == ("city", "time")
+    with pytest.raises(TypeError, match="expected a dict of"):
+        f(ds.rename(t="other"))
+
+
+def test_datasets_compute_and_differentiate_as_a_whole() -> None:
+    ds = dataset()
+    assert xp.compute(xp.XDataset(ds) * 2).identical(ds * 2)
+    slopes = xp.grad(lambda d: (d["t"] ** 2).sum() + d["alpha"].sum())(xp.XDataset(ds))
+    assert isinstance(slopes, xp.XDataset)
+    xr.testing.assert_allclose(slopes.to_xarray()["t"], ds["t"] * 2)
+
+
 def test_function_takes_labelled_values_by_name() -> None:
     x = labelled(*LABELS[0])
     s = xp.symbol("s", dims=("city", "time"), coords={"city": LABELS[0][0]}, shape=(4, None))
