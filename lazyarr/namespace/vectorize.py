@@ -18,6 +18,7 @@ from lazyarr.errors import ArgumentError, AxisError, DimError, GradientError, Sh
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
+from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.registry import op
 from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array
@@ -26,6 +27,7 @@ from lazyarr.namespace.derivatives import (
     _independents,
     _is_handle,
     _node,
+    _with_aux,
     asarray_like,
     gradients,
     like_handle,
@@ -246,14 +248,16 @@ def _named_result(handle: XTensor, node: Variable, dim: str | None, labels: Coor
 # -- jacobian -------------------------------------------------------------------------------------
 
 
-def jacobian(f: object, argnums: object = 0, *, mode: str | None = None):
+def jacobian(f: object, argnums: object = 0, *, mode: str | None = None, has_aux: bool = False):
     """Return the Jacobian of a function, as a function, or of an expression by handles.
 
     Its shape is that of the value followed by that of the argument. For XTensors its dims are those
     of the value, then those of the argument, with a trailing underscore where both have the name.
     Values and arguments may be pytrees: the result has the tree of the value, in it the argument's.
     mode: "forward" (one pass for each element of the argument), "reverse" (for each element of the
-    value), or None for the cheaper. Raises GradientError for values that are not real.
+    value), or None for the cheaper. With `has_aux`, f returns a pair (value, aux), and the result
+    is a pair with aux. By a complex z = x + iy every row is the gradient of a real value,
+    df/dx + i df/dy; a complex value has a Jacobian by real arguments only, else GradientError.
 
     >>> import lazyarr as xp
     >>> jacobian(lambda x: x**2)(xp.asarray([1.0, 2.0])).compute()
@@ -268,7 +272,9 @@ def jacobian(f: object, argnums: object = 0, *, mode: str | None = None):
 
     def derivative(*args: object, **kwargs: object):
         value, leaves, build = recorded(f, argnums, args, kwargs)
-        return tree_map(lambda y: build(_jacobians(y, leaves, mode)), value)
+        value, aux = _with_aux(value, has_aux)
+        out = tree_map(lambda y: build(_jacobians(y, leaves, mode)), value)
+        return (out, *aux) if has_aux else out
 
     return derivative
 
@@ -278,19 +284,32 @@ def _jacobians(y: object, wrt: Sequence, mode: str | None) -> list:
     y = asarray_like(y)
     top = _check_wrt(_node(y, "what is differentiated"), "this expression's value")
     nodes = [_check_wrt(_node(h, "wrt"), f"input {i}") for i, h in enumerate(wrt)]
-    if top.type.dtype.kind == "c":
+    if top.type.dtype.kind == "c" and any(v.type.dtype.kind == "c" for v in nodes):
         raise GradientError(
-            "the Jacobian of a complex value is not one array; take real and imaginary parts "
-            "apart, or use jvp."
+            "the Jacobian of a complex value by a complex argument is not one array; take real and "
+            "imaginary parts apart, or use jvp."
         )
     (value, *xs), tied = lowered([top, *nodes])
     modes = [mode or _cheaper(value, x) for x in xs]
+    if value.dtype.kind == "c":
+        parts = [_by_mode(part, xs, modes) for part in (op.real(value), op.imag(value))]
+        found = [_complex(re, im) for re, im in zip(*parts, strict=True)]
+    else:
+        found = _by_mode(value, xs, modes)
+    return [_between(v, y, h) for v, h in zip(tied(found), wrt, strict=True)]
+
+
+def _by_mode(value: Variable, xs: Sequence[Variable], modes: Sequence[str]) -> list[Variable]:
+    """Return the Jacobians of a real value, each by its mode; all rows are made by one pullback."""
     by_rows = [x for x, m in zip(xs, modes, strict=True) if m == "reverse"]
     rows = iter(_rows(value, by_rows) if by_rows else ())
-    found = [
+    return [
         next(rows) if m == "reverse" else _columns(value, x) for x, m in zip(xs, modes, strict=True)
     ]
-    return [_between(v, y, h) for v, h in zip(tied(found), wrt, strict=True)]
+
+
+def _complex(real: Variable, imaginary: Variable) -> Variable:
+    return op.add(real, op.multiply(imaginary, 1j))
 
 
 def _cheaper(y: Variable, x: Variable) -> str:
@@ -319,7 +338,7 @@ def _rows(y: Variable, xs: Sequence[Variable]) -> list[Variable]:
     basis, size = _identity(y)
     found = batch_nodes(back, {seed: (basis, True)}, size)
     return [
-        op.reshape(widened(g, batched, size), (*y.shape, *x.shape))
+        op.reshape(conjugate(widened(g, batched, size)), (*y.shape, *x.shape))
         for (g, batched), x in zip(found, xs, strict=True)
     ]
 
@@ -331,9 +350,15 @@ def _columns(y: Variable, x: Variable) -> Variable:
     if push is None:
         return op.zeros((*y.shape, *x.shape), dtype=y.dtype)
     basis, size = _identity(x)
-    ((out, batched),) = batch_nodes([push], {seed: (basis, True)}, size)
-    out = widened(out, batched, size)
-    return op.reshape(op.permute_dims(out, (*range(1, out.ndim), 0)), (*y.shape, *x.shape))
+
+    def along(directions: Variable) -> Variable:
+        ((out, batched),) = batch_nodes([push], {seed: (directions, True)}, size)
+        out = widened(out, batched, size)
+        return op.reshape(op.permute_dims(out, (*range(1, out.ndim), 0)), (*y.shape, *x.shape))
+
+    if x.dtype.kind != "c":
+        return along(basis)
+    return _complex(op.real(along(basis)), op.real(along(op.multiply(basis, 1j))))
 
 
 def _between(value: Variable, y: object, x: object) -> object:
@@ -363,11 +388,12 @@ def _free(name: str, taken: set) -> str:
 # -- second derivatives ---------------------------------------------------------------------------
 
 
-def hessian(f: object, argnums: object = 0):
+def hessian(f: object, argnums: object = 0, *, has_aux: bool = False):
     """Return the matrix of second derivatives of a 0-d function or expression.
 
     Its shape is that of the argument twice; for XTensors the second dims have a trailing
     underscore. By several arguments it is a pytree in a pytree. It is forward over reverse mode.
+    With `has_aux`, f returns a pair (value, aux), and the result is a pair with aux.
 
     >>> import lazyarr as xp
     >>> hessian(lambda x: xp.sum(x**3))(xp.asarray([1.0, 2.0])).compute()
@@ -380,7 +406,9 @@ def hessian(f: object, argnums: object = 0):
 
     def derivative(*args: object, **kwargs: object):
         value, leaves, build = recorded(f, argnums, args, kwargs)
-        return build([build(row) for row in _hessians(value, leaves)])
+        value, aux = _with_aux(value, has_aux)
+        out = build([build(row) for row in _hessians(value, leaves)])
+        return (out, *aux) if has_aux else out
 
     return derivative
 

@@ -297,6 +297,37 @@ def test_named_jacobian() -> None:
     close(np.einsum("iii->i", again.values), 6 * V)
 
 
+def test_jacobian_with_something_beside_the_value() -> None:
+    found, aux = jacobian(lambda x: (x**2, {"x": x}), has_aux=True)(V)
+    close(found, np.diag(2 * V))
+    close(aux["x"], V)
+    found, aux = hessian(lambda x: (xp.sum(x**3), x), has_aux=True)(V)
+    close(found, np.diag(6 * V))
+    close(aux, V)
+    with pytest.raises(ArgumentError, match="pair"):
+        jacobian(lambda x: x, has_aux=True)(V)
+    with pytest.raises(ArgumentError, match="pair"):
+        hessian(lambda x: xp.sum(x), has_aux=True)(V)
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_jacobian_by_complex_numbers(backend: str) -> None:
+    """Rows are gradients, df/dx + i df/dy; by real numbers a value may be complex."""
+    w = np.array([1 + 2j, 3 - 1j, 0.5j])
+    z, x = xp.symbol("z", shape=(3,), dtype="complex128"), xp.symbol("x", shape=(3,))
+    outputs = []
+    for mode in ("forward", "reverse"):
+        outputs.append(jacobian(lambda z: xp.real(z * z) + xp.sum(xp.abs(z) ** 2), mode=mode)(z))
+        outputs.append(jacobian(lambda x: xp.exp(1j * x), mode=mode)(x))
+    found = xp.function([z, x], outputs, backend=backend)(w, V)
+    for by_complex, by_real in (found[:2], found[2:]):
+        close(by_complex, np.diag(2 * w.conj()) + 2 * w)
+        close(by_real, np.diag(1j * np.exp(1j * V)))
+    row = xp.grad(lambda z: xp.real(z * z))(w[0])
+    close(jacobian(lambda z: xp.real(z * z))(w[:1]), np.asarray(row)[None, None])
+
+
 def test_jacobian_errors() -> None:
     with pytest.raises(ArgumentError, match="mode"):
         jacobian(lambda x: x, mode="backward")
