@@ -23,5 +23,4 @@ REFERENCE: dict[tuple[str, str], str] = {
 # Dtypes for which a framework has no kernels in most ops: there the reference may run.
 WITHOUT_KERNELS = {
     *(("torch", dtype) for dtype in ("uint16", "uint64")),
-    *(("numba", dtype) for dtype in ("complex64", "complex128")),
 }

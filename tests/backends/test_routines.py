@@ -68,7 +68,7 @@ SORTED = ("float64", "float32", "int64", "int8", "uint16", "uint64", "bool", "in
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sort(backend: str) -> None:
     # Numba compiles each dtype for a second or two
-    for name in SORTED if backend == "c" else SORTED[:3]:
+    for name in SORTED if backend == "c" else SORTED[:1]:
         dtype = np.dtype(name)
         cases = rows_to_sort(dtype)
         ways = [(axis, falling) for axis in (0, 1) for falling in (False, True)]
@@ -92,9 +92,9 @@ def test_sort(backend: str) -> None:
                     np.testing.assert_array_equal(*signs, err_msg=label)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKENDS[:1])
 def test_searchsorted(backend: str) -> None:
-    for name in ("float64", "int32", "uint64") if backend == "c" else ("float64",):
+    for name in ("float64", "int32", "uint64"):
         dtype = np.dtype(name)
 
         def make(x, v):
@@ -139,8 +139,8 @@ def adjoint(x: np.ndarray) -> np.ndarray:
 
 
 def chosen(backend: str) -> list[np.dtype]:
-    """All dtypes; for Numba, which takes seconds for each, two."""
-    return DTYPES if backend == "c" else DTYPES[:2]
+    """All dtypes; for Numba, which takes seconds for each, one."""
+    return DTYPES if backend == "c" else DTYPES[1:2]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -204,7 +204,7 @@ def test_eigenvalues_and_determinants(backend: str) -> None:
                 close(size, want[1], label)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKENDS[:1])
 def test_slogdet_of_singular_matrices(backend: str) -> None:
     x = np.array([[[1.0, 2.0], [2.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]]])
     sign, size = compiled(backend, lambda x: [*xp.linalg.slogdet(x)], x)(x)
@@ -222,9 +222,12 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", FAILURES)
+@pytest.mark.parametrize(
+    ("name", "backend"), [*((name, "c") for name in FAILURES), ("eig of NaN", "numba")]
+)
 def test_failures_are_errors(backend: str, name: str) -> None:
+    if backend == "numba":
+        pytest.importorskip("numba")
     f, rows = FAILURES[name]
     x = np.stack([np.eye(2), np.array(rows)])
     run = compiled(backend, lambda x: [f(x)], x)

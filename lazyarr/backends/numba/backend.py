@@ -31,7 +31,7 @@ from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
 
 _FILE = "program.py"
-REAL = {"cholesky", "sort", "argsort", "search"}  # routines for real numbers alone
+REAL = {"sort", "argsort", "search"}  # routines for real numbers alone
 
 
 class NumbaBackend:

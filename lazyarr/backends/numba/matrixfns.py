@@ -97,6 +97,29 @@ def slogdet(sign, size, a, batch, n, getrf):
 CALLING.add("slogdet")
 
 _define(
+    "cholesky_complex",
+    """
+def cholesky(out, x, batch, n):
+    for m in range(batch):
+        o = m * n * n
+        for i in range(n):
+            for j in range(n):
+                out[o + i * n + j] = x[o + i * n + j] if j <= i else 0
+        for i in range(n):
+            for j in range(i + 1):
+                total = out[o + i * n + j]
+                for k in range(j):
+                    total -= out[o + i * n + k] * out[o + j * n + k].conjugate()
+                if i != j:
+                    out[o + i * n + j] = total / out[o + j * n + j].real
+                elif total.real > 0:
+                    out[o + i * n + i] = math.sqrt(total.real)
+                else:
+                    return 1
+    return 0
+""",
+)
+_define(
     "qr",
     """
 def qr(q, r, x, batch, m, n, complete, geqrf, orgqr):
