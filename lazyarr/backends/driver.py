@@ -263,7 +263,7 @@ class Program:
         """
         variant = self.variants[ALL]
         make = getattr(variant.direct, "launcher", None)
-        if make is None or self.tests or self.named_sizes:
+        if make is None or self.tests or self.named_sizes or (self.donated and not self.takes_out):
             return None
         equal, nonzero = variant.sizes.remaining()
         return make(
@@ -277,6 +277,11 @@ class Program:
             trust=trust,
             donated=self.donated,
         )
+
+    @property
+    def takes_out(self) -> bool:
+        """Whether the launcher takes arrays for the results and knows of donated inputs."""
+        return getattr(self.variants[ALL].direct, "takes_out", False)
 
     def bind(self, arrays: Sequence) -> dict:
         """Return the value of every unknown size."""

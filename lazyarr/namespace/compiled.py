@@ -102,14 +102,20 @@ class Function:
         self.templates = [_template(h) for h in results]
         self.flat = all(is_leaf(h) for h in top)
         self.single = self.out_tree.kind is None and self.templates[0] is None
-        self.fast = self._launcher()
+        self._shorten()
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "fast": None}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
+        self._shorten()
+
+    def _shorten(self) -> None:
+        """Find the shortest way to call, and whether it takes `out=`."""
         self.fast = self._launcher()
+        known = self.fast is not None and self.program.takes_out
+        self.fast_out = known and "out" not in self.names
 
     def _launcher(self) -> Callable | None:
         """The shortest way to call, for flat positional inputs and unnamed flat outputs."""
@@ -127,9 +133,10 @@ class Function:
         `out=` gives arrays of the results' dtypes and shapes, in the structure of the outputs, to
         write the results into; they are then what is returned. None stands for a new array.
         """
-        if self.fast is None or (kwargs and (len(kwargs) > 1 or not self._takes_out(kwargs))):
-            return self._call(*args, **kwargs)
-        return self.fast(*args, **kwargs)
+        if kwargs:
+            short = self.fast_out and len(kwargs) == 1 and "out" in kwargs
+            return self.fast(*args, **kwargs) if short else self._call(*args, **kwargs)
+        return self._call(*args) if self.fast is None else self.fast(*args)
 
     def _takes_out(self, kwargs: dict) -> bool:
         """Tell whether `out` is given, and no input of that name."""

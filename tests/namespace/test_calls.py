@@ -200,6 +200,25 @@ def test_donation_and_trust_survive_pickle():
     np.testing.assert_array_equal(a, np.full(4, 3.0))
 
 
+@backends
+def test_programs_of_known_sizes(backend):
+    """The same rules where a backend has a shorter way to be called."""
+    x = vector(n=3)
+    f = xp.function([x], [x * 2, x + 1], backend=backend)
+    a, here = np.arange(3.0), np.empty(3)
+    assert f(a, out=[None, here])[1] is here
+    np.testing.assert_array_equal(here, [1, 2, 3])
+    one = xp.function([x], x * 2, backend=backend)
+    assert one(a, out=here) is here and one(x=a, out=here) is here
+    with pytest.raises(ShapeError, match=r"\(3,\).*\(4,\)"):
+        one(a, out=np.empty(4))
+    given = xp.function([x], x * 2 + 1, backend=backend, donate=[x])
+    np.testing.assert_array_equal(given(a.copy()), a * 2 + 1)
+    a.flags.writeable = False
+    with pytest.raises(ArgumentError, match="read-only"):
+        given(a)
+
+
 # -- trust -----------------------------------------------------------------------------------------
 
 

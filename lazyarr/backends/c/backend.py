@@ -106,6 +106,8 @@ class CExecutable:
     `plan` is what it was printed from; a program that was loaded from a pickle has none.
     """
 
+    takes_out = True  # its launcher knows `out=` and donated inputs
+
     def __init__(self, made: Native, plan: Plan | None = None):
         self.made, self.plan, self.source = made, plan, made.source.text
         library = compiler.load(made.source.text, made.flags)
