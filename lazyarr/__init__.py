@@ -99,9 +99,9 @@ _HOME = {
     "lazyarr.namespace.vectorize": ("hessian", "hvp", "jacobian", "vectorize"),
     "lazyarr.namespace.xtensor": ("XTensor", "dot", "from_xarray"),
     "lazyarr.namespace.xtensor_dataset": ("XDataset",),
+    "lazyarr.namespace.xtensor_apply": ("apply_ufunc",),
     "lazyarr.namespace.xtensor_functions": (
         "align",
-        "apply_ufunc",
         "broadcast",
         "corr",
         "cov",

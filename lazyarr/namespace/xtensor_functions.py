@@ -1,6 +1,6 @@
 """Functions of several XTensors: joins, alignment, broadcasting, statistics of pairs, extension."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -149,32 +149,3 @@ def cross(a: object, b: object, *, dim: str) -> XTensor:
     order = [d for d in dict.fromkeys((*x.dims, *y.dims)) if d in out.dims]
     out = out.transpose(*order)
     return x._like(out._v, out._coords)
-
-
-# -- extension ------------------------------------------------------------------------------------
-
-
-def apply_ufunc(
-    func: Callable, *args: object, input_core_dims=None, output_core_dims=((),),
-    exclude_dims: object = frozenset(), join: str = "exact", keep_attrs: bool | None = None,
-    kwargs: Mapping | None = None, vectorize: bool = False,
-):  # fmt: skip
-    """Return a function of lazy positional arrays applied by name.
-
-    func: gets each array with its core dims last and the others broadcast before them, and uses
-    `lazyarr` as its array library. input_core_dims, output_core_dims: the names of the core dims
-    of each argument and result. Results are XTensors, a tuple of them for several.
-    """
-    if vectorize:
-        raise ArgumentError(
-            "apply_ufunc: write func for arrays with leading axes, or transform it with "
-            "lazyarr.vectorize(func, dim=...)."
-        )
-    handles = [as_xtensor(a) if hasattr(a, "dims") else a for a in args]
-    core = input_core_dims or [()] * len(args)
-    if len(core) != len(args):
-        raise ArgumentError(f"input_core_dims has {len(core)} entries for {len(args)} arguments.")
-    keep = options.keep_attrs if keep_attrs is None else keep_attrs
-    return xtensor_join.apply_ufunc(
-        func, handles, core, output_core_dims, frozenset(exclude_dims), join, keep, kwargs or {}
-    )

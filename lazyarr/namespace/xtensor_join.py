@@ -1,11 +1,11 @@
 """Several XTensors in one: alignment of labels, concatenation, stacking, functions by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lazyarr.config import options
-from lazyarr.errors import CoordError, DimError
+from lazyarr.errors import CoordError
 from lazyarr.graph.node import Variable
 from lazyarr.namespace.xtensor_data import merged_attrs
 from lazyarr.namespace.xtensor_handle import Handle
@@ -123,78 +123,3 @@ def joined_along(handles: Sequence[Handle], dim: str) -> dict[str, Coord]:
             values = np.concatenate([np.asarray(o.values) for o in others])
             out[name] = Coord.of(name, (dim,), values, c.attrs)
     return out
-
-
-# -- functions of positional arrays ---------------------------------------------------------------
-
-
-def apply_ufunc(
-    func: Callable,
-    handles: Sequence[object],
-    inputs: Sequence[Sequence[str]],
-    outputs: Sequence[Sequence[str]],
-    excluded: frozenset,
-    join: str,
-    keep_attrs: bool,
-    kwargs: Mapping,
-) -> object:
-    """Apply a function of lazy positional arrays whose core dims are the last axes."""
-    named = [h for h in handles if isinstance(h, Handle)]
-    moved = iter(align(named, join, exclude=tuple(excluded)))
-    handles = [next(moved) if isinstance(h, Handle) else h for h in handles]
-    named = [h for h in handles if isinstance(h, Handle)]
-    sizes: dict[str, object] = {}
-    for h, core in zip(handles, inputs, strict=True):
-        if isinstance(h, Handle):
-            for d in core:
-                h.get_axis_num(d)
-            sizes.update({d: s for d, s in h.sizes.items() if d not in core and d not in sizes})
-    loop = tuple(sizes)
-    args = [
-        _positional(h, core, loop) if isinstance(h, Handle) else h
-        for h, core in zip(handles, inputs, strict=True)
-    ]
-    found = func(*args, **kwargs)
-    many = found if isinstance(found, tuple) else (found,)
-    if len(many) != len(outputs):
-        raise DimError(f"the function returned {len(many)} arrays, expected {len(outputs)}.")
-    coords = merge([h._coords.without_dim(*excluded) for h in named], "override")
-    names = {h.name for h in named}
-    name = named[0].name if keep_attrs else names.pop() if len(names) == 1 else None
-    attrs = named[0]._attrs if keep_attrs else None
-    results = tuple(
-        _output(named[0], out, (*loop, *core), coords, name, attrs, sizes)
-        for out, core in zip(many, outputs, strict=True)
-    )
-    return results[0] if len(outputs) == 1 else results
-
-
-def _positional(h: Handle, core: Sequence[str], loop: tuple) -> object:
-    """The array with the loop dims that it has (others as axes of size 1), then its core dims."""
-    own = [d for d in loop if d in h.dims]
-    node = moving.transpose(h._v, (*own, *core))
-    first = loop.index(own[0]) if own else len(loop)
-    missing = {d: 1 for d in loop[first:] if d not in own}
-    if missing:
-        node = moving.expand(node, missing)
-        node = moving.transpose(node, (*loop[first:], *core))
-    return h._of(node, None).data
-
-
-def _output(
-    like: Handle, out: object, dims: tuple, coords: Coords, name: object, attrs: object, sizes: dict
-) -> Handle:
-    shape = out.sizes  # type: ignore[attr-defined]
-    if len(shape) != len(dims):
-        raise DimError(
-            f"the function returned an array with {len(shape)} axes for the dims {dims}; name its "
-            "own with output_core_dims=[[...]]."
-        )
-    handle = type(like)(out, dims=dims)
-    kept = coords.within(dims).where(
-        lambda k, c: all(
-            not isinstance(c.values, np.ndarray) or handle.sizes[d] == n
-            for d, n in zip(c.dims, c.shape, strict=True)
-        )
-    )
-    return handle._of(handle._v, kept, name, attrs)

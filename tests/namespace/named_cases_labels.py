@@ -512,25 +512,32 @@ def cross(rng: Rng) -> Case:
 
 @case()
 def apply_ufunc(rng: Rng) -> Case:
-    x, y = draw(rng, "f8", dims="ab"), draw(rng, "f8", dims=pick(rng, "bc", "cb", "b"))
+    x = draw(rng, ("f8", "f4"), "ab")
+    y = draw(rng, ("f8", "f4"), pick(rng, "bc", "cb", "b"))
+    one_by_one = bool(rng.integers(2))
 
     def inner(a, b):
-        m = np if isinstance(a, np.ndarray) else xp
-        return m.sum(a * b, axis=-1)
+        return array_library(a).sum(a * b, axis=-1)
 
     def spread(a, b):
-        m = np if isinstance(a, np.ndarray) else xp
-        return m.stack([a, a * b], axis=-1)
+        return array_library(a).stack([a, a * b], axis=-1)
 
-    f = pick(
+    func, kw = pick(
         rng,
-        lambda x, y: library(x).apply_ufunc(inner, x, y, input_core_dims=[["b"], ["b"]]),
-        lambda x, y: library(x).apply_ufunc(spread, x, y, output_core_dims=[["k"]]),
-        lambda x, y: library(x).apply_ufunc(
-            lambda a, b: (a + b, a - b), x, y, output_core_dims=[[], []]
-        ),
+        (inner, {"input_core_dims": [["b"], ["b"]]}),
+        (spread, {"output_core_dims": [["k"]]}),
+        (lambda a, b: (a + b, a - b), {"output_core_dims": [[], []]}),
     )
+
+    def f(x, y):
+        m = xp if isinstance(x, XTensor) else xr
+        return m.apply_ufunc(func, x, y, vectorize=one_by_one, **kw)
+
     return [x, y], f
+
+
+def array_library(a: Any) -> Any:
+    return np if isinstance(a, np.ndarray | np.generic) else xp
 
 
 @case("reduce")
