@@ -3,6 +3,9 @@
 Each test compiles one program for many inputs of unknown sizes and holds it against NumPy.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -296,3 +299,30 @@ def test_vectors_that_nothing_reads_are_not_computed() -> None:
     for vectors in (u.strip(), vh):
         assert f"stack: {vectors} float64[1]" in text
     assert "[n" in text
+
+
+# -- without the libraries ------------------------------------------------------------------------
+
+WITHOUT = """
+import sys
+sys.modules["scipy"] = None
+import numpy as np
+import lazyarr as xp
+from lazyarr.backends.loop import transforms
+transforms.MODULE = "no.such.module"
+x = xp.symbol("x", shape=("n", "n"), dtype="float64")
+results = [xp.linalg.svdvals(x), xp.linalg.slogdet(x)[1], xp.abs(xp.fft.fft(x)), xp.linalg.inv(x)]
+f = xp.function([x], results, backend="c")
+assert sorted(step.split("(")[0] for step in f.fallbacks()) == ["fourier", "svd"], f.fallbacks()
+a = np.arange(9.0).reshape(3, 3) + 10 * np.eye(3)
+s, size, z, inverse = f(a)
+np.testing.assert_allclose(s, np.linalg.svd(a, compute_uv=False))
+np.testing.assert_allclose(size, np.linalg.slogdet(a)[1])
+np.testing.assert_allclose(z, np.abs(np.fft.fft(a)))
+np.testing.assert_allclose(inverse @ a, np.eye(3), atol=1e-12)
+"""
+
+
+def test_what_needs_a_library_falls_back_without_it() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
