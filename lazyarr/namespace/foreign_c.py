@@ -9,19 +9,22 @@ C-contiguous and uninitialised.
 import ctypes
 import functools
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from lazyarr.backends.c import compiler
+from lazyarr.backends.c.foreign import Source
 from lazyarr.errors import ArgumentError, LazyArrError, ShapeError
 from lazyarr.graph import shapes
 from lazyarr.graph.dtypes import as_dtype
+from lazyarr.graph.node import Variable
+from lazyarr.graph.ops.foreign import Native
+from lazyarr.graph.ops.foreign import Parameter as Taken
 from lazyarr.graph.types import TensorType
 from lazyarr.namespace.foreign_arguments import Arguments
-from lazyarr.namespace.foreign_rules import Declared, Rules
+from lazyarr.namespace.foreign_rules import Declared, Ruled, Rules
 
 _SIGNATURE = re.compile(r"\s*(?:(void|int)\s+)?(\w+)\s*\((.*)\)\s*->\s*(.*?)\s*$", re.DOTALL)
 _ENTRY = re.compile(r"\s*(\w+)\s*(?::\s*(\w+)\s*(\[[^\]]*\])?)?\s*(?:,|$)")
@@ -36,13 +39,13 @@ class Parameter:
     dtype: str | None = None
     shape: tuple[str | int, ...] | None = None
 
-    @property
-    def declaration(self) -> str:
+    def declaration(self, written: bool) -> str:
         """How C declares it as an input."""
         if self.dtype is None:
             return f"int64_t {self.name}"
         kind = c_type(self.dtype)
-        return f"{kind} {self.name}" if self.shape is None else f"const {kind} *{self.name}"
+        mark = "" if written else "const "
+        return f"{kind} {self.name}" if self.shape is None else f"{mark}{kind} *{self.name}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Signature:
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
     coded: bool
+    overwrites: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
@@ -63,7 +67,8 @@ class Signature:
     def prototype(self) -> str:
         """The declaration in C."""
         outs = [f"{c_type(p.dtype)} *{p.name}" for p in self.outputs]
-        listed = ", ".join([*(p.declaration for p in self.inputs), *outs])
+        ins = [p.declaration(p.name in self.overwrites) for p in self.inputs]
+        listed = ", ".join([*ins, *outs])
         return f"{'int' if self.coded else 'void'} {self.name}({listed})"
 
 
@@ -114,12 +119,22 @@ def _parameters(text: str, whole: str) -> tuple[Parameter, ...]:
 
 
 @dataclass(frozen=True)
+class Address:
+    """A function that is compiled already: anything that has an address."""
+
+    function: Any
+
+    def address(self, native: Native | None = None) -> int:
+        """Return the address."""
+        return self.function.address
+
+
+@dataclass(frozen=True)
 class CCode:
     """A C function; the text with everything that it is built from is the key."""
 
-    source: str
+    source: Source | Address
     signature: Signature
-    flags: tuple[str, ...] = ()
 
     def taken(self, args: tuple) -> tuple:
         """Return arguments as arrays of the signature's dtypes, where they are numbers or lists."""
@@ -158,7 +173,24 @@ class CCode:
                     raise ShapeError(f"{name}: {p.name} has size {n} where {word} is {known}.")
         return sizes
 
-    def execute(self, arguments: Arguments, arrays: Sequence, stacked: int) -> list:
+    def native(self, arguments: Arguments, node: Variable, callee: Ruled) -> Native:
+        """Return how compiled programs call the function."""
+        types, found = [x.type for x in node.inputs], []
+        sizes = self._sizes([t.shape for t in types], [t.dtype.name for t in types])
+        numbers = iter(range(len(types)))
+        for p in self.signature.inputs:
+            if p.dtype is None:
+                found.append(Taken("size", _size(p.name, sizes)))
+            else:
+                kind = "value" if p.shape is None else "input"
+                found.append(Taken(kind, next(numbers), p.dtype))
+        found += [Taken("output", i, p.dtype) for i, p in enumerate(self.signature.outputs)]
+        rules, name = callee.rules, self.signature.name
+        return Native(
+            name, tuple(found), self.source, self.signature.coded, rules.overwrites, rules.aliases
+        )
+
+    def execute(self, arguments: Arguments, arrays: Sequence, callee: Ruled) -> list:
         """Call the function."""
         found, call = self.signature, _loaded(self)
         given = [np.ascontiguousarray(a) for a in arrays]
@@ -191,19 +223,17 @@ def _size(word: object, sizes: dict) -> Any:
 @functools.lru_cache(256)
 def _loaded(code: CCode) -> Callable:
     """Return the compiled function, typed."""
-    library = compiler.load(code.source, code.flags)
-    function = getattr(library, code.signature.name)
     scalars = {
         p.name: np.ctypeslib.as_ctypes_type(np.dtype(p.dtype))
         for p in code.signature.inputs
         if p.dtype is not None and p.shape is None
     }
-    function.argtypes = [
+    types = [
         ctypes.c_int64 if p.dtype is None else scalars.get(p.name, ctypes.c_void_p)
         for p in code.signature.inputs
     ] + [ctypes.c_void_p] * len(code.signature.outputs)
-    function.restype = ctypes.c_int if code.signature.coded else None
-    return function
+    result = ctypes.c_int if code.signature.coded else None
+    return ctypes.CFUNCTYPE(result, *types)(code.source.address())
 
 
 def wrap_c(
@@ -216,13 +246,18 @@ def wrap_c(
     vjp: Callable | None = None,
     jvp: Callable | None = None,
     name: str | None = None,
+    overwrites: Sequence[str] = (),
+    aliases: Mapping[str, Sequence[str]] | None = None,
 ):
-    """Return a C function as a function of lazy arrays, on every backend.
+    """Return a C function as a function of lazy arrays; part of the program on C.
 
     `source` defines it, perhaps beside others; <stdint.h>, <math.h> and `headers` are included
     before. `signature` is `[int] name(n, x: float64[n], k: int64) -> y: float64[n]`: with `int` the
     function returns an error code, 0 for none. `libraries` are linked by name, `flags` go to the
     compiler. The derivative is given by rules, as for `wrap_numpy`. Needs a C compiler when called.
+    Buffers that `overwrites` names are `double *x`, not `const double *x`: they may be written, and
+    are copies or temporaries that nobody else reads. `aliases={"y": ["x"]}`: y may be given the
+    memory of x; several inputs are tried in order.
 
     >>> import lazyarr as xp
     >>> twice = wrap_c(
@@ -234,13 +269,29 @@ def wrap_c(
     >>> twice(xp.asarray([1.0, 2.0])).compute()                          # doctest: +SKIP
     array([2., 4.])
     """
-    found = parse(signature)
+    found = replace(parse(signature), overwrites=tuple(overwrites))
     quoted = (h if h.startswith(("<", '"')) else f"<{h}>" for h in (*INCLUDES, *headers))
-    included = "".join(f"#include {h}\n" for h in quoted)
+    included = tuple(quoted)
     options = tuple(flags)
     if libraries:
         options += ("-Wl,--no-as-needed", *(f"-l{n}" for n in libraries))
-    code = CCode(f"{included}{found.prototype};\n{source}\n", found, options)
-    return Declared(
-        code, lambda _, given: code.out(given), Rules(vjp, jvp), name or found.name, (), None
-    )
+    text = Source(found.name, found.prototype, source, included, options)
+    return declared_c(CCode(text, found), Rules(vjp, jvp), aliases, name)
+
+
+def declared_c(
+    code: CCode, rules: Rules, aliases: Mapping[str, Sequence[str]] | None, name: str | None
+) -> Declared:
+    """Return a C function as one that records."""
+    found = code.signature
+    arrays = {p.name: i for i, p in enumerate(found.arrays)}
+    outputs = {p.name: i for i, p in enumerate(found.outputs)}
+    try:
+        shared = tuple(
+            (outputs[k], tuple(arrays[x] for x in names)) for k, names in (aliases or {}).items()
+        )
+        written = tuple(arrays[x] for x in found.overwrites)
+    except KeyError as error:
+        raise ArgumentError(f"{found.name} has no buffer {error} to overwrite or share.") from None
+    rules = replace(rules, overwrites=written, aliases=shared)
+    return Declared(code, lambda _, given: code.out(given), rules, name or found.name, (), None)

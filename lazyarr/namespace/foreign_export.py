@@ -181,8 +181,12 @@ class CText:
         self.in_names = [_fresh(s, taken) for s in labels]
         self.out_names = [_fresh(f"out{i}", taken) for i in range(len(self.outputs))]
         known = compiler.find_compiler().vector if vector else frozenset()
-        source = to_c(plan, vector=known).text
-        self.source = source + self._wrapper(variant.constants, plan.externals)
+        source = to_c(plan, vector=known)
+        if source.pointers:
+            held = ", ".join(n.name for n in source.pointers)
+            raise GraphError(f"the function is not C alone: it calls {held} by a pointer.")
+        self.flags = source.flags
+        self.source = source.text + self._wrapper(variant.constants, plan.externals)
 
     @property
     def prototype(self) -> str:
@@ -214,9 +218,10 @@ class CText:
         rows = [f"{n}: {t}" for t, n in [*self._pairs(self.inputs), *self._pairs(self.outputs)]]
         told = "\n   ".join(rows)
         sizes = f"\n   Sizes: {', '.join(self.dims.values())}, none of them 1." if self.dims else ""
+        flags = f"\n   Build with {' '.join(self.flags)}" if self.flags else ""
         return (
             f"/* {self.name}: returns 0, or the code of the check that failed. Arrays are in C"
-            f"\n   order; inputs are not written.\n   {told}{sizes} */\n"
+            f"\n   order; inputs are not written.\n   {told}{sizes}{flags} */\n"
             f"#ifndef LAZYARR_{self.name.upper()}\n#define LAZYARR_{self.name.upper()}\n"
             f"#include <stdint.h>\n{self.prototype};\n#endif\n"
         )
@@ -332,7 +337,7 @@ class CFunction:
 
     def __init__(self, program: Program, name: str, labels: Sequence[str]):
         text = CText(Program(program.graph, "c", stored=False), name, labels, vector=True)
-        self._library = compiler.load(text.source)
+        self._library = compiler.load(text.source, text.flags)
         self.prototype, self.name = text.prototype, name
         self.sizes = tuple(text.dims.values())
         self.call: Any = getattr(self._library, name)

@@ -21,7 +21,7 @@ from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends import sizes as size_rules
 from lazyarr.backends.c import compiler
 from lazyarr.backends.c.backend import CExecutable, interface_of
-from lazyarr.backends.loop.lapack import pointers
+from lazyarr.backends.c.foreign import pointers_of
 from lazyarr.backends.c.print import to_c
 from lazyarr.backends.cache import cache_key
 from lazyarr.backends.driver import Program, Variant
@@ -146,20 +146,20 @@ class Target:
         self.plan = plan
         jax = importlib.import_module("jax")
         library = importlib.import_module("jaxlib").__version__
-        source = to_c(plan, vector=compiler.find_compiler().vector).text
-        text = source + self._handler(f"jaxlib {library}", "handler")
-        flags = (f"-I{jax.ffi.include_dir()}",)
+        source = to_c(plan, vector=compiler.find_compiler().vector)
+        self.table = pointers_of(plan.externals, source.pointers)
+        text = source.text + self._handler(f"jaxlib {library}", "handler")
+        flags = (f"-I{jax.ffi.include_dir()}", *source.flags)
         self.name = f"lazyarr_{cache_key('ffi', text, *flags)}"
         with _lock:
             if self.name not in _registered:
                 loaded = compiler.load(text, flags)
-                table = pointers(plan.externals)
-                held = (ctypes.c_void_p * len(table)).in_dll(loaded, "externals")
-                held[:] = list(table)
+                held = (ctypes.c_void_p * len(self.table)).in_dll(loaded, "externals")
+                held[:] = list(self.table)
                 jax.ffi.register_ffi_target(
                     self.name, jax.ffi.pycapsule(loaded.handler), platform="cpu"
                 )
-                _registered[self.name] = (loaded, table)
+                _registered[self.name] = loaded
 
     def _handler(self, version: str, entry: str) -> str:
         plan = self.plan
@@ -169,7 +169,7 @@ class Target:
         return _HANDLER.format(
             version=version,
             entry=entry,
-            externals=max(1, len(plan.externals)),
+            externals=len(self.table),
             wide=", ".join(f"XLA_FFI_DataType_{_TYPES[t.dtype.name]}" for t in types),
             sizes=", ".join(f"sizeof({c_type(t.dtype.name)})" for t in types),
             messages=", ".join(_quoted(m) for m in messages),

@@ -4,7 +4,7 @@ Rules are called with lazy arrays and record, so a derivative is part of the gra
 functions of the namespace, NumPy's, or other wrapped functions, and can be differentiated again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from lazyarr.errors import ArgumentError, GradientError
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.ops._declare import variable_of
 from lazyarr.graph.ops.control import picks
-from lazyarr.graph.ops.foreign import Callee, call_foreign, knows_sizes
+from lazyarr.graph.ops.foreign import Callee, Native, call_foreign, knows_sizes
 from lazyarr.graph.registry import op
 from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array, unwrap
@@ -40,11 +40,15 @@ class Rules:
     jvp: `(tangents, y, *arguments)` gives a tangent for each output.
     batch: True when the function takes stacks of its arguments and gives stacks, or another
     function that does; without it, a loop calls the function once for each element.
+    overwrites: operands, by number, that the function may write.
+    aliases: pairs of an output and the operands in whose memory it may be.
     """
 
     vjp: Callable | None = None
     jvp: Callable | None = None
     batch: Any = None
+    overwrites: tuple[int, ...] = ()
+    aliases: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,19 @@ class Ruled(Callee):
     stacked: int = 0  # how many leading axes were added
 
     def run(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the outputs for NumPy arrays."""
+        """Return the outputs for NumPy arrays; what may be written is a copy."""
+        written = self.rules.overwrites
+        arrays = [np.array(a) if i in written else a for i, a in enumerate(arrays)]
         try:
-            return self.code.execute(self.arguments, arrays, self.stacked)
+            return self.code.execute(self.arguments, arrays, self)
         except Exception as error:
             error.add_note(f"raised by the wrapped function {self.name!r}")
             raise
+
+    def native(self, node: Variable) -> Native | None:
+        """Return how compiled programs call the function, None where Python must."""
+        make = getattr(self.code, "native", None)
+        return None if make is None else make(self.arguments, node, self)
 
     def pullback(self, wants: Sequence[bool], seeds: dict, node: Variable) -> Sequence:
         """Return cotangents by the rule."""
@@ -214,16 +225,26 @@ class NumpyCode:
 
     function: Callable
     batch: Any = None
+    guarded = True
 
     def taken(self, args: tuple) -> tuple:
         """Return arguments as they are given."""
         return args
 
-    def execute(self, arguments: Arguments, arrays: Sequence, stacked: int) -> list:
-        """Return the array leaves of the result."""
+    def execute(self, arguments: Arguments, arrays: Sequence, callee: Ruled) -> list:
+        """Return the array leaves of the result; operands cannot be written but as declared."""
+        if self.guarded:
+            written = callee.rules.overwrites
+            arrays = [a if i in written else _guarded(a) for i, a in enumerate(arrays)]
         args, kwargs = arguments.build(arrays)
-        f = self.batch if stacked and callable(self.batch) else self.function
+        f = self.batch if callee.stacked and callable(self.batch) else self.function
         return [np.asarray(x) for x in flatten(f(*args, **kwargs))[0]]
+
+
+def _guarded(array: np.ndarray) -> np.ndarray:
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def wrap_numpy(
@@ -236,15 +257,20 @@ def wrap_numpy(
     batch: object = None,
     static: object = (),
     dims: object = None,
+    overwrites: Sequence[int] = (),
+    aliases: Mapping[int, Sequence[int]] | None = None,
 ):
     """Return a function of NumPy arrays as one of lazy arrays, on every backend; also a decorator.
 
     `out` gives the types of the result: the number of the array argument that has the same, a type,
     a pair (dtype, shape) with None for sizes that only the function knows, a pytree of these, or a
-    function from the types of the arguments to it. The function must be pure and must not write its
-    arguments. `vjp(g, y, *arguments)` returns a cotangent for each argument, None for none;
-    `jvp(tangents, y, *arguments)` a tangent for each output. Both get lazy arrays. `batch` is True
-    when f takes stacks of all its arguments, or another function that does.
+    function from the types of the arguments to it. The function must be pure. It cannot write its
+    arguments, but for the array arguments whose numbers `overwrites` lists: they are copies, or
+    temporaries that nobody else reads; `aliases={0: [1, 2]}` says that result 0 may be put into
+    the memory of argument 1 or 2, where programs call the function themselves. `vjp(g, y,
+    *arguments)` returns a cotangent for each argument, None for none; `jvp(tangents, y,
+    *arguments)` a tangent for each output. Both get lazy arrays. `batch` is True when f takes
+    stacks of all its arguments, or another function that does.
 
     >>> import lazyarr as xp
     >>> root = wrap_numpy(np.cbrt, out=0, vjp=lambda g, y, x: (g / (3 * y * y),), batch=True)
@@ -253,8 +279,9 @@ def wrap_numpy(
     """
     if f is None:
         return lambda g: wrap_numpy(
-            g, out, name, vjp=vjp, jvp=jvp, batch=batch, static=static, dims=dims
-        )
+            g, out, name, vjp=vjp, jvp=jvp, batch=batch, static=static, dims=dims,
+            overwrites=overwrites, aliases=aliases,
+        )  # fmt: skip
     if out is None:
         raise ArgumentError("wrap_numpy needs `out=`, the types of the result.")
     name = name or getattr(f, "__name__", type(f).__name__)
@@ -263,21 +290,6 @@ def wrap_numpy(
     def types(build: Callable, given: Sequence[TensorType]) -> object:
         return declared(out, build, given)
 
-    return Declared(code, types, Rules(vjp, jvp, batch), name, static, dims)
-
-
-def wrap_numba(
-    f: Callable | None = None, out: object = None, name: str | None = None, **rules: Any
-):
-    """Return a Numba function of arrays, compiled here if it is not yet, as `wrap_numpy` does."""
-    if f is None:
-        return lambda g: wrap_numba(g, out, name, **rules)
-    try:
-        import numba
-    except ImportError as error:
-        raise ArgumentError(
-            "wrap_numba needs the package numba; install it with `pip install lazyarr[numba]`."
-        ) from error
-    native = f if hasattr(f, "py_func") or hasattr(f, "address") else numba.njit(f)
-    called = native if hasattr(native, "py_func") else native.ctypes
-    return wrap_numpy(called, out, name or getattr(f, "__name__", "f"), **rules)
+    shared = tuple((k, tuple(v)) for k, v in (aliases or {}).items())
+    rules = Rules(vjp, jvp, batch, tuple(overwrites), shared)
+    return Declared(code, types, rules, name, static, dims)

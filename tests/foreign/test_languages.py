@@ -46,6 +46,7 @@ def in_torch():
 
 NATIVE = {"numba": in_numba, "jax": in_jax, "torch": in_torch}
 INLINED = {("jax", "jax"), ("torch", "torch")}
+INLINED |= {(language, backend) for language in ("c", "numba") for backend in ("c", "numba")}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -39,8 +39,8 @@ def test_value_and_gradient(backend):
     want = np.log1p(np.exp(2 * POINT))
     np.testing.assert_allclose(value, np.sum(want**2))
     np.testing.assert_allclose(slope, 2 * want * 2 / (1 + np.exp(-2 * POINT)))
-    if backend != "interpret":
-        assert len(f.fallbacks()) == 1
+    inside = backend in ("interpret", "c", "numba")
+    assert len(f.fallbacks()) == (0 if inside else 1)
 
 
 @on_backends

@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 
 from lazyarr.backends.c import compiler, complexfns, launcher, mathfns, recorder
+from lazyarr.backends.c.foreign import pointers_of
 from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache
@@ -110,9 +111,9 @@ class CExecutable:
 
     def __init__(self, made: Native, plan: Plan | None = None):
         self.made, self.plan, self.source = made, plan, made.source.text
-        library = compiler.load(made.source.text, made.flags)
+        library = compiler.load(made.source.text, (*made.flags, *made.source.flags))
         self.interface = made.interface
-        table = pointers(made.externals)
+        table = pointers_of(made.externals, made.source.pointers)
         self.pointers = Pointers(
             entry=_address(library, made.source.entry),
             arena=_address(library, made.source.arena),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.backends.c import complexfns, mathfns, matrixfns, orderfns, stages, vecmath  # noqa: F401
+from lazyarr.backends.c.foreign import ForeignCalls
 from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.donate import copy_of
@@ -21,6 +22,7 @@ from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.plan import Plan
 from lazyarr.backends.loop.threads import LEAST_WORK
 from lazyarr.graph import shapes
+from lazyarr.graph.ops.foreign import Native
 from lazyarr.graph.scalar import MONOIDS, Scalar
 from lazyarr.graph.shapes import Size
 
@@ -74,6 +76,8 @@ class CSource:
     entry: str
     arena: str
     symbols: tuple[str, ...]
+    flags: tuple[str, ...] = ()  # that functions of others in the file need
+    pointers: tuple[Native, ...] = ()  # called through fn, after the plan's externals
 
 
 def to_c(
@@ -97,12 +101,17 @@ def to_c(
             *(prototype(f, vector) for f in declared),
             *printer.support.values(),
             *(printer.baked(b) for b in plan.buffers() if b.kind == "const"),
+            *printer.foreign.prototypes(),
             *bodies,
             *entry,
+            *printer.foreign.sources(),
             "",
         ]
     )
-    return CSource(text, name, f"{name}_arena", tuple(declared))
+    foreign = printer.foreign
+    return CSource(
+        text, name, f"{name}_arena", tuple(declared), foreign.flags, tuple(foreign.pointers)
+    )
 
 
 def prototype(function: str, vector: Collection[str]) -> str:
@@ -170,6 +179,7 @@ class Printer:
         self.plan, self.own = plan, own
         self.simd = False  # inside a simd loop
         self.dims = {a: k for k, a in enumerate(plan.atoms)}
+        self.foreign = ForeignCalls(plan.natives, len(plan.externals))
         self.libm: set[str] = set()
         self.support: dict[str, str] = {}
 
@@ -353,7 +363,9 @@ class Printer:
         return "\n".join([*lines, "  return 0;", "}"])
 
     def invoke(self, node: ir.Invoke) -> list[str]:
-        """Return the call of a library routine."""
+        """Return the call of a library routine, or of a function of somebody else."""
+        if node.native is not None:
+            return self.foreign.call(node, [b.name for b in node.buffers], map(atom, node.sizes))
         self.require(node.name, node.dtype)
         fn = [
             f"fn[{self.plan.externals.index(name)}]" for name in externals_of(node.name, node.dtype)

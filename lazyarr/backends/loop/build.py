@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lazyarr.backends.loop import library, scans
+from lazyarr.backends.loop import library, native, scans
 from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of
 from lazyarr.backends.loop.lower import Program, Scope, View, copy_into
 from lazyarr.backends.loop.notation import (
@@ -281,5 +281,6 @@ BUILDERS = {
     "take_add": build_scatter,
     "contract": build_contract,
     **library.BUILDERS,
+    "foreign": native.build_foreign,
     "scan": build_scan,
 }

@@ -339,9 +339,13 @@ class Emitter(Values):
     def _call(self, item: Call) -> None:
         r = item.routine
         sizes = tuple(self.index(of(s)) for s in r.sizes)
-        buffers, dtype = (*r.results, *r.operands), r.operands[0].dtype
-        self._here.body.append(Invoke(r.name, dtype, buffers, sizes, r.code, len(r.results)))
-        for buffer in r.results:
+        buffers = (*r.results, *r.operands)
+        dtype = (*r.operands, r.buffer)[0].dtype
+        self._here.body.append(
+            Invoke(r.name, dtype, buffers, sizes, r.code, len(r.results), r.native)
+        )
+        for buffer in (*r.results, *r.scratch):
+            self.forget(buffer)
             self._settle(buffer)
 
     # -- statements -------------------------------------------------------------------------------

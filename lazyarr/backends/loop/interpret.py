@@ -3,6 +3,7 @@
 `run(plan, arrays)` returns what a compiled program would: outputs and a code.
 """
 
+import ctypes
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -145,10 +146,30 @@ class Machine:
     def invoke(self, node: ir.Invoke, values: dict) -> None:
         """Run a library routine."""
         sizes = [int(self.atom(s, values)) for s in node.sizes]
+        if node.native is not None:
+            self._native(node, sizes)
+            return
         memory = [self.memory[b] for b in node.buffers]
         results, operands = memory[: node.results], memory[node.results :]
         out = results[0] if len(results) == 1 else results
         if not ROUTINES[node.name](out, operands, sizes):
+            raise _Failed(node.code)
+
+    def _native(self, node: ir.Invoke, sizes: list[int]) -> None:
+        """Call a function of somebody else."""
+        given, types, rest = [], [], iter(sizes)
+        for p in node.native.parameters:
+            scalar_type = np.ctypeslib.as_ctypes_type(np.dtype(p.dtype))
+            types.append(scalar_type if p.kind in ("size", "value") else ctypes.c_void_p)
+            if p.kind == "size":
+                given.append(next(rest))
+            else:
+                k = p.of + (0 if p.kind == "output" else node.results)
+                memory = self.memory[node.buffers[k]]
+                given.append(memory[0].item() if p.kind == "value" else memory.ctypes.data)
+        result = ctypes.c_int if node.native.coded else None
+        function = ctypes.CFUNCTYPE(result, *types)(node.native.code.address(node.native))
+        if function(*given):
             raise _Failed(node.code)
 
 

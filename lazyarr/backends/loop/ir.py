@@ -11,6 +11,7 @@ import numpy as np
 
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.graph import scalar
+from lazyarr.graph.ops.foreign import Native
 from lazyarr.graph.scalar import Scalar
 
 INT64, BOOL = np.dtype("int64"), np.dtype("bool")
@@ -141,7 +142,8 @@ class Invoke:
     buffers: tuple[Buffer, ...]
     sizes: tuple[Scalar, ...]
     code: int = 0
-    results: int = 1
+    results: int = 1  # buffers, the first ones
+    native: Native | None = None  # a function of somebody else
 
 
 @dataclass

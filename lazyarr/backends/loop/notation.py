@@ -113,7 +113,8 @@ class Statement:
 class Routine:
     """A library routine on whole buffers: `name` with its operands, sizes and flags.
 
-    `others` are its further results. `code` is what the program returns when it fails.
+    `others` are its further results. `code` is what the program returns when it fails. A `native`
+    function of somebody else may also write the operands in `scratch`.
     """
 
     name: str
@@ -123,6 +124,8 @@ class Routine:
     code: int = 0
     label: str = ""
     others: tuple[Buffer, ...] = ()
+    native: object = None
+    scratch: tuple[Buffer, ...] = ()
 
     @property
     def results(self) -> tuple[Buffer, ...]:
@@ -201,5 +204,5 @@ def reads(step: object) -> set[Buffer]:
 def writes(step: object) -> set[Buffer]:
     """Return the buffers that a step writes."""
     if isinstance(step, Routine):
-        return set(step.results)
+        return {*step.results, *step.scratch}
     return step.writes if isinstance(step, Repeat) else {step.buffer}

@@ -12,7 +12,7 @@ from lazyarr.backends.loop.emit import Emitter
 from lazyarr.backends.loop.externals import externals_of
 from lazyarr.backends.loop.ir import For, Function, Invoke, Let, Load, Store, Update, walk
 from lazyarr.backends.loop.lower import Program
-from lazyarr.backends.loop.notation import Buffer
+from lazyarr.backends.loop.notation import Buffer, writes
 from lazyarr.backends.loop.order import choose_layouts, count_ops
 from lazyarr.backends.loop.registers import use_registers
 from lazyarr.backends.loop.roots import SHARE_COST
@@ -27,6 +27,7 @@ from lazyarr.backends.loop.schedule import (
 )
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
+from lazyarr.graph.ops.foreign import Native
 from lazyarr.graph.shapes import Atom, Size
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
@@ -53,6 +54,12 @@ class Plan:
     codes: dict[int, tuple] = field(default_factory=dict)
     threads: int = 1
     reuse: dict[Buffer, Buffer] = field(default_factory=dict)  # output -> donated input, donate.py
+
+    @property
+    def natives(self) -> list[Native]:
+        """The functions of others that the program calls, each once."""
+        found = (n.native for f in self.functions for n in walk(f.body) if isinstance(n, Invoke))
+        return list(dict.fromkeys(n for n in found if n is not None))
 
     @property
     def inputs(self) -> tuple[TensorType, ...]:
@@ -247,7 +254,7 @@ def _written_often(block: list) -> set[Buffer]:
             stack.extend([*item.body, *item.updates])
         else:
             own = isinstance(item, Placed)
-            buffers = (item.statement.buffer,) if own else item.routine.results
+            buffers = writes(item.statement if own else item.routine)
             for buffer in buffers:
                 count[buffer] = count.get(buffer, 0) + (not (own and item.statement.disjoint))
     return {b for b, n in count.items() if n > 1}
@@ -378,6 +385,6 @@ def _externals(functions: Sequence[Function]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for f in functions:
         for node in walk(f.body):
-            if isinstance(node, Invoke):
+            if isinstance(node, Invoke) and node.native is None:
                 names.update(dict.fromkeys(externals_of(node.name, node.dtype)))
     return tuple(names)

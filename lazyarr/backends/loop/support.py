@@ -40,6 +40,9 @@ def supports(
         body = node.params.get("body")
         steps = body.toposort()
         return op.name in BUILDERS and all(supports(v, has_routine, complex_prims) for v in steps)
+    if op.name == "foreign":
+        real = all(map(plain, (node.type, *operands)))
+        return real and node.params["function"].native(node) is not None
     if op.kind == "library":
         row = ROWS.get(op.name)
         return row is not None and has_routine(row.routine, node.inputs[0].dtype)

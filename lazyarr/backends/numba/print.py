@@ -19,6 +19,7 @@ from lazyarr.backends.loop.plan import Plan
 from lazyarr.backends.numba import complexfns, orderfns, vecmath  # noqa: F401
 from lazyarr.backends.numba.mathfns import FUNCTIONS, NEEDS
 from lazyarr.backends.numba.matrixfns import CALLING
+from lazyarr.graph.ops.foreign import Native
 from lazyarr.graph.scalar import MONOIDS, Scalar
 from lazyarr.graph.shapes import Size
 
@@ -78,6 +79,7 @@ class PythonSource:
 
     text: str
     entry: str
+    natives: tuple[Native, ...] = ()  # functions of others, native0, native1, ... in the text
 
 
 def to_python(plan: Plan, name: str = "kernel", *, precise: bool = False) -> PythonSource:
@@ -89,7 +91,7 @@ def to_python(plan: Plan, name: str = "kernel", *, precise: bool = False) -> Pyt
     bodies = [printer.function(f) for f in plan.functions]
     entry = printer.entry(name)
     parts = [*printer.support.values(), *bodies, entry]
-    return PythonSource(HEADER + "\n\n\n".join(parts) + "\n", name)
+    return PythonSource(HEADER + "\n\n\n".join(parts) + "\n", name, tuple(plan.natives))
 
 
 def literal(value: object, dtype: np.dtype) -> str:
@@ -285,7 +287,9 @@ class Printer:
         ]
 
     def invoke(self, node: ir.Invoke) -> list[str]:
-        """Return the call of a library routine."""
+        """Return the call of a library routine, or of a function of somebody else."""
+        if node.native is not None:
+            return self.foreign(node)
         own = f"{node.name}_complex"
         name = own if node.dtype.kind == "c" and own in FUNCTIONS else node.name
         args = [*(b.name for b in node.buffers), *map(atom, node.sizes)]
@@ -293,6 +297,19 @@ class Printer:
             places = map(self.plan.externals.index, externals_of(node.name, node.dtype))
             args += [f"dim[{len(self.plan.atoms) + k}]" for k in places]
         return [f"if {self.require(name)}({', '.join(args)}):", f"    return {node.code}"]
+
+    def foreign(self, node: ir.Invoke) -> list[str]:
+        """Return the call of a function of somebody else."""
+        rest, arguments = iter(map(atom, node.sizes)), []
+        for p in node.native.parameters:
+            if p.kind == "size":
+                arguments.append(next(rest))
+                continue
+            name = node.buffers[p.of + (0 if p.kind == "output" else node.results)].name
+            arguments.append(f"{name}[0]" if p.kind == "value" else name)
+        number = self.plan.natives.index(node.native)
+        call = f"native{number}({', '.join(arguments)})"
+        return [f"if {call}:", f"    return {node.code}"] if node.native.coded else [call]
 
 
 def element(node: ir.Load | ir.Store | ir.Update) -> str:

@@ -7,6 +7,7 @@ outputs are found when the call is recorded and stand beside it, so that nothing
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,38 @@ from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
 from lazyarr.graph.types import TensorType, TupleType
 
-__all__ = ["Callee", "call_foreign", "foreign", "knows_sizes"]
+__all__ = ["Callee", "Native", "Parameter", "call_foreign", "foreign", "knows_sizes"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a native function takes at one place.
+
+    `kind` is "size" (an int64 by value, `of` a size), "value" (a number by value, `of` an operand),
+    "input" or "output" (a C-contiguous buffer, `of` its number).
+    """
+
+    kind: str
+    of: Any
+    dtype: str = "int64"
+
+
+@dataclass(frozen=True)
+class Native:
+    """A foreign function as compiled programs call it: memory is theirs, results go to buffers.
+
+    `code` is the function: its class says in which language it can be part of a program, and
+    `code.address(native)` is a C function of the parameters, which returns nonzero for a failure
+    where `coded` says so. `overwrites` are operands that it may write; `aliases` holds pairs of an
+    output and operands in whose memory it may be.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    code: Any
+    coded: bool = False
+    overwrites: tuple[int, ...] = ()
+    aliases: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 class Callee:
@@ -34,6 +66,10 @@ class Callee:
 
     def inlined(self, namespace: str) -> Callable | None:
         """Return a function on arrays of a namespace ("jax", "torch"), None where there is none."""
+        return None
+
+    def native(self, node: Variable) -> "Native | None":
+        """Return how compiled programs call the function, None where Python must."""
         return None
 
     def covers(self) -> "tuple[Callee, int] | None":
