@@ -3,7 +3,6 @@
 import random
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -185,35 +184,6 @@ def test_forbidding_and_explaining():
         float(y)
     assert len(places) == 1
     assert "test_implicit.py" in places[0]
-
-
-def test_eight_threads_record_force_and_compile():
-    problems: list = []
-
-    def work(seed):
-        rng = np.random.default_rng(seed)
-        try:
-            for i in range(60):
-                a = rng.normal(size=rng.integers(1, 30))
-                x = xp.asarray(a)
-                got = float(xp.sum(xp.exp(x) * (i % 5) + x[0]))
-                np.testing.assert_allclose(got, np.sum(np.exp(a) * (i % 5) + a[0]), rtol=1e-10)
-        except BaseException as error:
-            problems.append(error)
-
-    for name in ("interpret", "c"):
-        with xp.set_options(backend="auto"):
-            pass
-        xp.set_options(backend=name)
-        try:
-            threads = [threading.Thread(target=work, args=(s,)) for s in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-        finally:
-            xp.set_options(backend="auto")
-    assert not problems
 
 
 def test_a_place_that_keeps_compiling_is_named(monkeypatch):

@@ -24,7 +24,7 @@ for i in range(rounds):
     a = np.linspace(0.0, 1.0, 7)
     want = np.exp(a).sum() * (i % 4 + 2) + (np.sin(a) ** (i % 3 + 2)).sum()
     assert abs(float(f(a)[0]) - want) < 1e-12 * abs(want), i
-print("right")
+print("right", xp.stats()["compiles"])
 """
 
 
@@ -41,8 +41,8 @@ def start(cache: Path, rounds: int, **more: str) -> subprocess.Popen:
 
 
 def entries(cache: Path) -> set[str]:
-    """The files of finished entries."""
-    return {str(p.relative_to(cache)) for p in cache.rglob("*.so")}
+    """The finished entries: libraries and programs."""
+    return {str(p.relative_to(cache)) for p in cache.rglob("manifest")}
 
 
 def test_the_hash_seed_makes_no_new_entries(tmp_path):
@@ -50,8 +50,9 @@ def test_the_hash_seed_makes_no_new_entries(tmp_path):
     for seed in ("0", "1", "2", "random", "4"):
         run = start(tmp_path, 12, PYTHONHASHSEED=seed)
         out, err = run.communicate(timeout=240)
-        assert out.strip() == "right", err
+        assert out.startswith("right"), err
         seen.append(entries(tmp_path))
+        assert len(seen) == 1 or out.split()[1] == "0"
     assert seen[0]
     assert all(s == seen[0] for s in seen)
 
@@ -64,11 +65,11 @@ def test_many_processes_on_one_empty_cache_one_killed(tmp_path):
     victim.communicate()
     for run in others:
         out, err = run.communicate(timeout=300)
-        assert out.strip() == "right", err
+        assert out.startswith("right"), err
     made = entries(tmp_path)
     last = start(tmp_path, 20)
     out, err = last.communicate(timeout=240)
-    assert out.strip() == "right", err
+    assert out.split() == ["right", "0"], err
     assert entries(tmp_path) == made
 
 
@@ -76,5 +77,5 @@ def test_accents_and_spaces_in_paths(tmp_path):
     folder = tmp_path / "Márton dir" / "é ü"
     folder.mkdir(parents=True)
     out, err = start(folder, 2).communicate(timeout=120)
-    assert out.strip() == "right", err
+    assert out.startswith("right"), err
     assert entries(folder)
