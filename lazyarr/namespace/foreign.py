@@ -24,6 +24,7 @@ from lazyarr.namespace.foreign_arguments import (
     split,
     static_places,
 )
+from lazyarr.namespace.foreign_dims import Signature, read_dims
 from lazyarr.namespace.tree import flatten, unflatten
 
 _KNOWN = 1024  # result types that a wrapped function remembers
@@ -50,7 +51,8 @@ class Wrapped:
         static: object = (),
         dims: object = None,
     ):
-        self.function, self.framework, self.out, self.dims = function, framework, out, dims
+        self.function, self.framework, self.out = function, framework, out
+        self.dims = read_dims(dims)
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.static = static_places(function, static)
         self._types: dict = {}
@@ -61,6 +63,12 @@ class Wrapped:
         module = _module(self.framework)
         if module.inside():
             return self.function(*args, **kwargs)
+        if isinstance(self.dims, Signature):
+            return self.dims.call(self._record, args, kwargs)
+        return self._record(*args, **kwargs)
+
+    def _record(self, *args: object, **kwargs: object):
+        module = _module(self.framework)
         arguments, arrays = split(args, kwargs, module.flatten, module.unflatten, self.static)
         operands = [positional(x) for x in arrays]
         callee = module.callee(self.function, arguments, self.name)
@@ -69,7 +77,7 @@ class Wrapped:
         return assemble([self._handle(v, i) for i, v in enumerate(found)])
 
     def _handle(self, v: Any, i: int) -> object:
-        if self.dims is None:
+        if self.dims is None or isinstance(self.dims, Signature):
             return Array(v)
         several = isinstance(self.dims, list)
         return named_result(Array(v), self.dims[i] if several else self.dims)
@@ -158,8 +166,10 @@ def wrap_jax(
     rest, as numbers and functions, is static and must be hashable, as are the arguments that
     `static` names. `out` gives the types of the result where JAX cannot find them: a type, a pair
     (dtype, shape) with None for unknown sizes, a pytree of these, or a function from the types of
-    the arguments to it. `dims` names the axes of a result. Results that are no arrays are returned
-    as they are. Value and gradient asked for together are one call.
+    the arguments to it. `dims` names the axes of a result, or of arguments and results: with
+    `dims="(time, site), (site) -> (time)"` named arguments are given to f in that order of axes, f
+    is mapped over their other dims, and results have the coordinates of the arguments. Results that
+    are no arrays are returned as they are. Value and gradient asked for together are one call.
 
     >>> import jax.numpy as jnp                                          # doctest: +SKIP
     >>> @wrap_jax

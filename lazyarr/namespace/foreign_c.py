@@ -248,6 +248,7 @@ def wrap_c(
     name: str | None = None,
     overwrites: Sequence[str] = (),
     aliases: Mapping[str, Sequence[str]] | None = None,
+    dims: object = None,
 ):
     """Return a C function as a function of lazy arrays; part of the program on C.
 
@@ -276,11 +277,15 @@ def wrap_c(
     if libraries:
         options += ("-Wl,--no-as-needed", *(f"-l{n}" for n in libraries))
     text = Source(found.name, found.prototype, source, included, options)
-    return declared_c(CCode(text, found), Rules(vjp, jvp), aliases, name)
+    return declared_c(CCode(text, found), Rules(vjp, jvp), aliases, name, dims)
 
 
 def declared_c(
-    code: CCode, rules: Rules, aliases: Mapping[str, Sequence[str]] | None, name: str | None
+    code: CCode,
+    rules: Rules,
+    aliases: Mapping[str, Sequence[str]] | None,
+    name: str | None,
+    dims: object = None,
 ) -> Declared:
     """Return a C function as one that records."""
     found = code.signature
@@ -294,4 +299,4 @@ def declared_c(
     except KeyError as error:
         raise ArgumentError(f"{found.name} has no buffer {error} to overwrite or share.") from None
     rules = replace(rules, overwrites=written, aliases=shared)
-    return Declared(code, lambda _, given: code.out(given), rules, name or found.name, (), None)
+    return Declared(code, lambda _, given: code.out(given), rules, name or found.name, (), dims)

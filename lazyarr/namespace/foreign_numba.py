@@ -105,9 +105,10 @@ def _by_pointer(
     jvp: Callable | None = None,
     overwrites: Any = (),
     aliases: Any = None,
+    dims: object = None,
 ) -> Any:
     """Return a cfunc with a signature of sizes and buffers as a function that records."""
     if not hasattr(f, "address"):
         raise ArgumentError(f"`signature=` is for a cfunc, which has an address; {f} has none.")
     found = replace(parse(signature), overwrites=tuple(overwrites))
-    return declared_c(CCode(Address(f), found), Rules(vjp, jvp), aliases, name)
+    return declared_c(CCode(Address(f), found), Rules(vjp, jvp), aliases, name, dims)

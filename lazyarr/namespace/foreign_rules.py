@@ -29,6 +29,7 @@ from lazyarr.namespace.foreign_arguments import (
     split,
     static_places,
 )
+from lazyarr.namespace.foreign_dims import Signature, read_dims
 from lazyarr.namespace.tree import flatten, unflatten
 
 
@@ -180,12 +181,17 @@ class Declared:
     def __init__(
         self, code: Any, out: Callable, rules: Rules, name: str, static: object, dims: object
     ):
-        self.code, self.out, self.rules, self.dims = code, out, rules, dims
+        self.code, self.out, self.rules, self.dims = code, out, rules, read_dims(dims)
         self.name, self.__name__ = name, name
         self.static = static_places(getattr(code, "function", code), static)
 
     def __call__(self, *args: object, **kwargs: object):
         """Record a call."""
+        if isinstance(self.dims, Signature):
+            return self.dims.call(self._record, args, kwargs)
+        return self._record(*args, **kwargs)
+
+    def _record(self, *args: object, **kwargs: object):
         arguments, arrays = split(self.code.taken(args), kwargs, flatten, unflatten, self.static)
         operands = [positional(x) for x in arrays]
         types = [v.type for v in operands]
@@ -195,9 +201,10 @@ class Declared:
         results = [spec_type(s, n) for s, n in zip(specs, names, strict=True)]
         callee = Ruled(self.code, arguments, self.rules, self.name)
         found = call_foreign(callee, operands, results)
-        several = isinstance(self.dims, list)
+        dims = None if isinstance(self.dims, Signature) else self.dims
+        several = isinstance(dims, list)
         handles = [
-            named_result(Array(v), self.dims[i] if several else self.dims)
+            named_result(Array(v), dims[i] if several else dims)  # type: ignore[index]
             for i, v in enumerate(found)
         ]
         return unflatten(tree, handles)
