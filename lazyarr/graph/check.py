@@ -73,7 +73,7 @@ def _check_inputs(v: Variable) -> None:
 
 
 _NEEDS: dict[str, Callable[[Op], bool]] = {
-    "elementwise": lambda op: op.formula is not None,
+    "elementwise": lambda op: op.formula is not None or "by_reference" in op.facts,
     "reduction": lambda op: op.combine is not None,
     "cumulative": lambda op: op.combine is not None,
     "movement": lambda op: op.index is not None or op.name in JOINS,

@@ -55,8 +55,10 @@ FFT = (
     "irfftn", "rfft", "rfftfreq", "rfftn",
 )  # fmt: skip
 SPECIAL = (
-    "digamma", "erf", "erfc", "expit", "gammaln", "log_expit", "log_softmax", "logsumexp",
-    "softmax", "softplus", "xlog1py", "xlogy",
+    "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfcx", "expit",
+    "gamma", "gammainc", "gammaincc", "gammaln", "log1mexp", "log_expit", "log_ndtr",
+    "log_softmax", "logit", "logsumexp", "ndtr", "polygamma", "rel_entr", "softmax",
+    "softplus", "xlog1py", "xlogy",
 )  # fmt: skip
 # Keywords that may hold arrays.
 _VALUES = frozenset({"min", "max", "prepend", "append", "sorter", "rtol", "shift", "d"})
@@ -84,7 +86,7 @@ def _unwrapped(value: object) -> object:
 def function_of(name: str) -> Callable:
     """Make the public function of an op."""
     record = OPS[name]
-    if record.kind == "elementwise" and name not in ("astype", "where"):
+    if record.kind == "elementwise" and name not in ("astype", "where", "polygamma", "betainc"):
         return described(_elementwise(record), name)
     if name in _NO_OPERAND:
         return described(_creating(record), name)

@@ -33,6 +33,7 @@ from tests.strategies.recipes import (  # noqa: F401  (each declares its recipes
     linalg,
     movement,
     searching,
+    special_functions,
     statistical,
 )
 from tests.strategies.recipes.declare import RECIPES

@@ -292,6 +292,8 @@ def supported(node: Variable, table: Table) -> bool:
     """Tell whether a table has words for a node."""
     module = Module(table)
     scope = Scope(module)
+    if node.op.kind == "elementwise" and node.op.formula is None and node.op.name not in table.rows:
+        return False
     if not all(_is_plain(v.type) for v in (node, *node.inputs) if v.__class__ is Variable):
         return False
     for v in (node, *node.inputs):

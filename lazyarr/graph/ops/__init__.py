@@ -9,6 +9,7 @@ from lazyarr.graph.ops import (  # noqa: F401
     elementwise,
     fft,
     foreign,
+    gammas,
     indexing,
     linalg,
     manipulation,

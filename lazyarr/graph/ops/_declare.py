@@ -7,8 +7,10 @@ inferred, how arguments are prepared) and registers the record.
 import inspect
 from collections.abc import Callable
 
+import numpy as np
+
 from lazyarr.errors import AxisError, DTypeError, ShapeError
-from lazyarr.graph import dtypes, numeric, shapes
+from lazyarr.graph import dtypes, numeric, scalar, shapes
 from lazyarr.graph.node import Variable, as_operand, symbol
 from lazyarr.graph.op import NoGradient, Op, common_dtype
 from lazyarr.graph.registry import op, register
@@ -127,13 +129,27 @@ def _arity(formula: Callable) -> int:
     return sum(p.kind is not p.KEYWORD_ONLY for p in signature.parameters.values())
 
 
-def elementwise(name: str, *, formula: Callable, doc: str, **fields: object) -> Op:
+def by_formula(formula: Callable) -> Callable:
+    """Return the meaning in NumPy of a formula, with its parameters."""
+
+    def reference(*arrays, **params):
+        arrays = [np.asarray(a) for a in arrays]
+        names = [scalar.var(i, a.dtype) for i, a in enumerate(arrays)]
+        expression = formula(*names, **params)
+        return np.asarray(scalar.evaluate(expression, dict(enumerate(arrays))))
+
+    return reference
+
+
+def elementwise(name: str, *, formula: Callable | None, doc: str, **fields: object) -> Op:
     """Declare an op that maps each element by a scalar formula, with broadcasting.
 
-    `accepts` is the standard's category of the dtype it computes in; `result` is "promote", "bool",
+    A formula None with the fact "by_reference" runs on the host on every backend. `accepts` is the
+    standard's category of the dtype it computes in; `result` is "promote", "bool",
     "real" or "given" (parameter dtype); `vjp(g, y, *operands)` gives cotangents before `sum_to`.
     """
-    fields.setdefault("prepare", _PREPARE[_arity(formula)])
+    if "prepare" not in fields:
+        fields["prepare"] = _PREPARE[_arity(formula)]
     return register(
         Op(name, "elementwise", infer=_infer_elementwise, formula=formula, doc=doc, **fields)
     )

@@ -10,8 +10,7 @@ import numpy as np
 from lazyarr.errors import DTypeError
 from lazyarr.graph import numeric
 from lazyarr.graph import scalar as s
-from lazyarr.graph.op import NO_GRADIENT
-from lazyarr.graph.ops._declare import axes_of, composite, elementwise, variable_of
+from lazyarr.graph.ops._declare import axes_of, by_formula, composite, elementwise, variable_of
 from lazyarr.graph.registry import op
 
 REAL = "real floating-point"
@@ -47,7 +46,7 @@ elementwise(
     formula=s.trigamma,
     reference=numeric.trigamma,
     accepts=REAL,
-    vjp=NO_GRADIENT("polygamma functions of order 2 and above are not written yet"),
+    vjp=lambda g, y, x: (op.absorb(g, op.polygamma(2, x)),),
     public=False,
     doc="Second logarithmic derivative of the gamma function.",
 )
@@ -64,6 +63,135 @@ _unary(
     numeric.erfc,
     lambda y, x: op.multiply(op.exp(op.negative(op.square(x))), -2 / math.sqrt(math.pi)),
     "Complementary error function.",
+)
+
+
+# -- beyond the range of erfc ---------------------------------------------------------------------
+
+_ROOT_PI = math.sqrt(math.pi)
+
+
+def _exp_square(x):
+    """exp(x^2), the square taken apart so that its rounding does not grow."""
+    high = s.round_(x * 16.0) / 16.0
+    return s.exp(high * high) * s.exp((x + high) * (x - high))
+
+
+def _erfcx_formula(x):
+    """exp(x^2) erfc(x); from 6 on the continued fraction of Laplace."""
+    size = s.abs_(x)
+    near = s.minimum(size, s.const(6, x.dtype))
+    below = s.maximum(size, s.const(6, x.dtype))
+    for k in range(9, 0, -1):
+        below = size + (0.5 * k) / below
+    inside = _exp_square(near) * s.erfc(near)
+    right = s.select(s.lt(size, 6), inside, (1 / _ROOT_PI) / below)
+    return s.select(s.lt(x, 0), _exp_square(x) * 2.0 - right, s.select(s.isnan(x), x, right))
+
+
+def _erfcx_slope(y, x):
+    return op.subtract(op.multiply(op.multiply(x, y), 2), 2 / _ROOT_PI)
+
+
+_unary(
+    "erfcx",
+    _erfcx_formula,
+    by_formula(_erfcx_formula),
+    _erfcx_slope,
+    "Complementary error function times exp(x^2), which neither overflows nor vanishes for x > 0.",
+)
+
+
+def _ndtr_formula(x):
+    return s.erfc(x * -math.sqrt(0.5)) * 0.5
+
+
+_unary(
+    "ndtr",
+    _ndtr_formula,
+    by_formula(_ndtr_formula),
+    lambda y, x: op.multiply(op.exp(op.multiply(op.square(x), -0.5)), 1 / math.sqrt(2 * math.pi)),
+    "Distribution function of the standard normal distribution.",
+)
+
+
+def _log_ndtr_formula(x):
+    z = x * -math.sqrt(0.5)
+    low = s.log(_erfcx_formula(s.maximum(z, s.const(0, x.dtype))) * 0.5) - x * x * 0.5
+    return s.select(s.lt(x, -1), low, s.log1p(s.erfc(-z) * -0.5))
+
+
+_unary(
+    "log_ndtr",
+    _log_ndtr_formula,
+    by_formula(_log_ndtr_formula),
+    lambda y, x: op.divide(math.sqrt(2 / math.pi), op.erfcx(op.multiply(x, -math.sqrt(0.5)))),
+    "Logarithm of the distribution function of the standard normal, without underflow.",
+)
+
+
+def _logit_formula(p):
+    """log(p / (1 - p)); near 1/2 by the distance from it."""
+    middle = s.log1p((p - 0.5) * 2.0 / (1.0 - p))
+    return s.select((p > 0.3) & (p < 0.65), middle, s.log(p) - s.log1p(-p))
+
+
+_unary(
+    "logit",
+    _logit_formula,
+    by_formula(_logit_formula),
+    lambda y, p: op.divide(1, op.multiply(p, op.subtract(1, p))),
+    "Logarithm of the odds, log(p / (1 - p)), the inverse of expit.",
+)
+
+
+def _log1mexp_formula(x):
+    """log(1 - exp(x)), by Maechler's choice between two forms."""
+    return s.select(x > -math.log(2), s.log(-s.expm1(x)), s.log1p(-s.exp(x)))
+
+
+_unary(
+    "log1mexp",
+    _log1mexp_formula,
+    by_formula(_log1mexp_formula),
+    lambda y, x: op.divide(-1, op.expm1(op.negative(x))),
+    "log(1 - exp(x)) for x <= 0, exact at both ends.",
+)
+
+
+def _entr_formula(x):
+    inside = s.select(s.eq(x, 0), s.const(0, x.dtype), -(x * s.log(x)))
+    return s.select(s.lt(x, 0), s.const(-math.inf, x.dtype), inside)
+
+
+_unary(
+    "entr",
+    _entr_formula,
+    by_formula(_entr_formula),
+    lambda y, x: op.subtract(-1, op.log(x)),
+    "Entropy -x log(x), 0 at 0, -inf below.",
+)
+
+
+def _rel_entr_formula(x, y):
+    inside = x * s.log(x / y)
+    zero = s.eq(x, 0) & s.le(s.const(0, y.dtype), y)
+    outside = s.const(math.inf, x.dtype)
+    bad = s.isnan(x) | s.isnan(y)
+    inside = s.select((x > 0) & (y > 0) | bad, inside, outside)
+    return s.select(zero, s.const(0, x.dtype), inside)
+
+
+elementwise(
+    "rel_entr",
+    formula=_rel_entr_formula,
+    reference=by_formula(_rel_entr_formula),
+    accepts=REAL,
+    vjp=lambda g, out, x, y: (
+        op.absorb(g, op.add(op.log(op.divide(x, y)), 1)),
+        op.absorb(g, op.negative(_ratio(x, y))),
+    ),
+    doc="Relative entropy x log(x / y), 0 where x is 0, inf outside.",
 )
 
 
