@@ -24,7 +24,7 @@ from lazyarr.namespace.control_trace import (
     record,
     scalar_count,
 )
-from lazyarr.namespace.tree import flatten, unflatten
+from lazyarr.namespace.tree import flatten, paths, unflatten
 from lazyarr.namespace.xtensor import XTensor
 from lazyarr.xtensor.coords import Coords
 from lazyarr.xtensor.joining import merge
@@ -68,6 +68,7 @@ def scan(
     kinds = [_element(h, dim) for h in handles]
     symbols = [make_symbol(TensorType(v.dtype, v.shape[1:])) for v in nodes]
     elements = [k.handle(s) for k, s in zip(kinds, symbols, strict=True)]
+    _check_carry(init, dim)
     step = record(body, init, elements, lambda x: unflatten(xs_tree, x), until)
     backward = reverse and until is not None  # a loop that stops early runs forward
     if backward:
@@ -105,6 +106,16 @@ def _walked(handle: object, dim: str | None) -> object:
             "shares is captured, not passed in xs."
         )
     return handle.transpose(dim, ...)
+
+
+def _check_carry(init: object, dim: str | None) -> None:
+    """Raise where a carry has the dimension that a loop walks over."""
+    for path, v in zip(paths(flatten(init)[1], "carry"), flatten(init)[0], strict=True):
+        if isinstance(v, XTensor) and dim in v.dims:
+            raise DimError(
+                f"scan: {path} has dims {v.dims} with {dim!r}, over which the loop walks; what has "
+                "it goes to xs, or is renamed: `x.rename({" + f"{dim!r}: ..." + "})`."
+            )
 
 
 def _element(handle: object, dim: str | None) -> Leaf:

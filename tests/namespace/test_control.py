@@ -258,6 +258,8 @@ def test_named_dimensions_are_checked() -> None:
         xp.scan(lambda c, v: (c, v), 0.0, rows)
     with pytest.raises(DimError, match="none is 'time'"):
         xp.scan(lambda c, v: (c, v), 0.0, w, dim="time")
+    with pytest.raises(DimError, match=r"carry\['a'\] has dims \('i', 'time'\).*walks"):
+        xp.scan(lambda c, v: ({"a": c["a"] + v}, None), {"a": rows}, rows, dim="time")
     with pytest.raises(DimError, match="already"):
         xp.scan(lambda c, v: (c, rows), 0.0, rows, dim="time")
     with pytest.raises(ArgumentError, match="ys with dims"):
