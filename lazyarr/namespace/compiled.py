@@ -17,6 +17,7 @@ from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.traverse import Graph, substitute
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c, with_rules
+from lazyarr.namespace.foreign_jitted import as_numba
 from lazyarr.namespace.foreign_native import as_native
 from lazyarr.namespace.functions import asarray
 from lazyarr.namespace.state import Cell, Shared, cells_below
@@ -260,6 +261,16 @@ class Function:
         Returns their paths. BLAS is not called; unknown sizes must not be 1 there.
         """
         return export_c(self.program, folder, name, self._labels())
+
+    def as_numba(self, name: str = "function") -> Callable:
+        """Return the function as one that Numba compiles, to be called within the user's own.
+
+        Inputs are arrays, and numbers where they have no axes; results are a tuple of arrays and
+        numbers, or the one result by itself. Unknown sizes must not be 1 there; a check that fails
+        raises ValueError.
+        """
+        self._labels()
+        return as_numba(self.program, name, self.single)
 
     def as_cfunc(self, name: str = "function") -> CFunction:
         """Return the function as a C function in memory: address, prototype, ctypes callable."""

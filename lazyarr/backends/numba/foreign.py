@@ -224,3 +224,42 @@ def is_jitted(native: Native) -> bool:
 def function_of(native: Native) -> Callable:
     """Return a native function as a program of Numba calls it."""
     return native.code.function() if is_jitted(native) else by_pointer(native)
+
+
+# -- a program of lazyarr's in a program of Numba's ------------------------------------------------
+
+
+def held(array: np.ndarray) -> Callable:
+    """Return a function that Numba compiles, which gives a flat array that lies at one place."""
+    place, count, kept = array.ctypes.data, array.size, [array]
+    kind = type_of(array.dtype)
+
+    @intrinsic
+    def pointer(context):
+        def build(context, builder, signature, args):
+            word = ir.Constant(ir.IntType(64), place)
+            return builder.inttoptr(word, context.get_value_type(T.CPointer(kind)))
+
+        return T.CPointer(kind)(), build
+
+    @numba.njit
+    def found():
+        return numba.carray(pointer(), (count,))
+
+    found.kept = kept
+    return found
+
+
+def flat(array: Any, dtype: Any) -> Any:
+    """Return an array as a flat one of a dtype, copied where it is not laid out like that."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(flat)
+def _flat(array, dtype):
+    wanted = dtype.dtype
+    if isinstance(array, T.Array) and array.dtype == wanted and array.layout == "C":
+        return lambda array, dtype: array.reshape(-1)
+    if isinstance(array, T.Array) and array.dtype == wanted:
+        return lambda array, dtype: np.ascontiguousarray(array).reshape(-1)
+    return lambda array, dtype: np.ascontiguousarray(array).astype(dtype).reshape(-1)
