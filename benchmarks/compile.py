@@ -48,7 +48,7 @@ print(clock() - start)
 JAX = """
 import jax
 jax.config.update("jax_enable_x64", True)
-from benchmarks.models import jax_eight_schools
+from benchmarks.by_hand import jax_eight_schools
 jax.numpy.zeros(3).block_until_ready()
 start = clock()
 f = jax.jit(jax.value_and_grad(jax_eight_schools(jax.numpy, entry["data"])))

@@ -1,113 +1,136 @@
-"""Value and gradient of radon and eight schools: lazyarr on C, JAX, and C written by hand.
+"""Value and gradient of the models of tests/models: lazyarr on C and Numba, JAX, PyTensor.
+
+    python -m benchmarks.models [c] [numba] [model ...]
 
 One process, one thread, interleaved rounds, medians of CPU time. lazyarr's row is the whole Python
-call, NumPy array in, fresh NumPy arrays out; JAX's takes and leaves arrays on its device (its best
-case) and waits for the result; the hand-written kernel writes into a buffer that it reuses.
+call, NumPy arrays in, fresh NumPy arrays out; JAX's takes and leaves arrays on its device (its best
+case) and waits for the result. Every contestant is first compared with the stored reference or with
+the others. Compile times are those of a new process with an empty cache on disk.
 """
 
 import json
-import math
+import sys
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import kernels, timing
+import lazyarr
+from benchmarks import models_jax, models_pytensor, timing
 
-MODELS = {"radon": "radon_intercept_slope", "eight_schools": "eight_schools_noncentered"}
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "models"
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-FASTER_THAN_JAX = 5.0  # goal: JAX's time over lazyarr's
-AGAINST_HAND = 3.0  # goal: lazyarr's time over the hand-written kernel's
+GOALS = {"eight_schools_noncentered": 0.2, "radon_intercept_slope": 0.2} | dict.fromkeys(
+    ("wells_daae_c", "negbin_glm", "low_dim_gauss_mix", "hier_2pl", "softmax_iris",
+     "weibull_survival"), 0.5
+)  # fmt: skip
+MODELS = (*GOALS, "arK", "gp_regr", "adbench_gmm", "adbench_ba")
+BACKENDS = ("c", "numba")
+PEER = "pytensor"  # where it is installed
+Thunk = Callable[[], Any]
 
 
-def jax_radon(jnp: Any, data: dict[str, Any]) -> Callable[[Any], Any]:
-    """The radon log density, written for jax.numpy."""
-    y, floor = jnp.asarray(data["log_radon"]), jnp.asarray(data["floor"], jnp.float64)
-    county, n = jnp.asarray(data["county"]), int(data["J"])
-
-    def logp(x: Any) -> Any:
-        u, ar, br, ma, mb = x[:3], x[3 : 3 + n], x[3 + n : 3 + 2 * n], x[-2], x[-1]
-        sy, sa, sb = jnp.exp(u[0]), jnp.exp(u[1]), jnp.exp(u[2])
-        z = (y - (ma + sa * ar)[county] - floor * (mb + sb * br)[county]) / sy
-        prior = jnp.sum(ar**2) + jnp.sum(br**2) + sy**2 + sa**2 + sb**2 + (ma**2 + mb**2) / 100
-        normal = -(y.size + 2 * n + 5) * HALF_LOG_2PI - 2 * math.log(10) - y.size * u[0]
-        return normal + jnp.sum(u) - 0.5 * (prior + jnp.sum(z**2))
-
-    return logp
+def entry(name: str) -> dict[str, Any]:
+    return json.loads((DATA / f"{name}.json").read_text())
 
 
-def jax_eight_schools(jnp: Any, data: dict[str, Any]) -> Callable[[Any], Any]:
-    """The eight schools log density, written for jax.numpy."""
-    y, sigma = jnp.asarray(data["y"], jnp.float64), jnp.asarray(data["sigma"], jnp.float64)
+def lazyarr_thunk(name: str, stored: dict[str, Any], backend: str) -> Thunk:
+    """The model on a backend, NumPy in and NumPy out."""
+    from tests.models import adbench, models
 
-    def logp(x: Any) -> Any:
-        t, mu, u = x[:8], x[8], x[9]
-        tau = jnp.exp(u)
-        z = (y - mu - tau * t) / sigma
-        prior = jnp.sum(-0.5 * t**2 - HALF_LOG_2PI) - 0.5 * (mu / 5) ** 2 - math.log(5)
-        scale = -math.log(math.pi * 5) - jnp.log1p((tau / 5) ** 2) + u - HALF_LOG_2PI
-        return prior + scale + jnp.sum(-0.5 * z**2 - jnp.log(sigma) - HALF_LOG_2PI)
-
-    return logp
-
-
-JAX = {"radon": jax_radon, "eight_schools": jax_eight_schools}
-
-
-def jax_thunk(name: str, data: dict[str, Any], point: np.ndarray) -> Callable[[], Any]:
-    """jax.jit(value_and_grad), 64 bits, called on a device array and waited for."""
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    compiled = jax.jit(jax.value_and_grad(JAX[name](jax.numpy, data)))
-    x = jax.numpy.asarray(point)
-    return lambda: jax.block_until_ready(compiled(x))
-
-
-def lazyarr_thunk(entry: str, data: dict[str, Any], point: np.ndarray) -> Callable[[], Any]:
-    """The model of tests/models on the C backend, NumPy in and NumPy out."""
-    from tests.models.models import compiled
-
-    call = compiled(entry, data, point.size, "c")
+    data = stored["data"]
+    if name.startswith("adbench"):
+        make = adbench.compiled_gmm if name == "adbench_gmm" else adbench.compiled_ba
+        call, arrays = make(data, backend)
+        return lambda: call(*arrays)
+    point = np.array(stored["points"][1]["point"])
+    call = models.compiled(name, data, point.size, backend)
     return lambda: call(point)
 
 
-def check(name: str, result: Any, point: dict[str, Any]) -> None:
+def jax_thunk(name: str, stored: dict[str, Any]) -> Thunk:
+    """jax.jit, 64 bits, called on device arrays and waited for."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    data = stored["data"]
+    if name == "adbench_ba":
+        f = jax.jit(models_jax.bundle(jax, data))
+        keys = ("cams", "X", "w", "feats")
+    elif name == "adbench_gmm":
+        f = jax.jit(jax.value_and_grad(models_jax.gmm(jax, data), (0, 1, 2)))
+        keys = ("alphas", "means", "icf")
+    else:
+        f = jax.jit(jax.value_and_grad(models_jax.JAX[name](jax, data)))
+        keys = ()
+    given = [data[k] for k in keys] or [stored["points"][1]["point"]]
+    arrays = [jax.numpy.asarray(a, float) for a in given]
+    return lambda: jax.block_until_ready(f(*arrays))
+
+
+def flat(result: Any) -> list[np.ndarray]:
+    """The arrays of a result in order."""
+    if isinstance(result, dict):
+        result = [result[k] for k in sorted(result)]
+    if isinstance(result, tuple | list):
+        return [a for part in result for a in flat(part)]
+    return [np.asarray(result)]
+
+
+def check(name: str, who: str, result: Any, want: Any) -> None:
     """Refuse to time something that computes something else."""
-    want = np.array(point["grad"])
-    scale = max(1.0, float(np.max(np.abs(want))))
-    value, gradient = float(np.asarray(result[0])), np.asarray(result[1])
-    error = max(abs(value - point["logp"]), float(np.max(np.abs(gradient - want)))) / scale
-    if not error < 1e-10:
-        raise SystemExit(f"{name} differs from the reference by {error:.2g}")
+    for got, right in zip(flat(result), flat(want), strict=True):
+        scale = max(1.0, float(np.max(np.abs(right))))
+        if not np.max(np.abs(got - right)) < 1e-8 * scale:
+            raise SystemExit(f"{name} on {who} differs from the reference")
 
 
-def compare(name: str) -> None:
-    """Print one model's three times and two ratios."""
-    entry = json.loads((DATA / f"{MODELS[name]}.json").read_text())
-    point = np.array(entry["points"][1]["point"])
-    kernel = kernels.bind(name, entry["data"])
-    thunks = {
-        "hand-written C": lambda: kernel(point),
-        "lazyarr C": lazyarr_thunk(MODELS[name], entry["data"], point),
-        "jax.jit": jax_thunk(name, entry["data"], point),
+def compare(name: str, backends: tuple[str, ...], peers: tuple[str, ...] = ()) -> None:
+    """Print a model's row: times, ratios, compile times."""
+    stored = entry(name)
+    makers: dict[str, Callable[[], Thunk]] = {
+        b: lambda b=b: lazyarr_thunk(name, stored, b) for b in backends
     }
-    for who, thunk in thunks.items():
-        check(f"{name}, {who}", thunk(), entry["points"][1])
+    makers["jax"] = lambda: jax_thunk(name, stored)
+    if PEER in peers:
+        makers[PEER] = lambda: models_pytensor.thunk(name, stored)
+    thunks, compiling, reference = {}, {}, None
+    for who, make in makers.items():
+        start = time.process_time()
+        made = make()
+        if made is None:
+            continue
+        thunks[who], first = made, made()
+        compiling[who] = time.process_time() - start
+        point = stored.get("points", (None, None))[1]
+        want = None if point is None else (point["logp"], np.array(point["grad"]))
+        reference = want if point is not None else reference or first
+        check(name, who, first, reference)
     times = timing.interleave(thunks)
-    ours, hand, jax = (times[who] for who in ("lazyarr C", "hand-written C", "jax.jit"))
-    print(f"{name}: value and gradient, one call")
-    for who, seconds in times.items():
-        print(f"  {who:16s} {seconds * 1e6:9.2f} us   {seconds / hand:6.2f} x hand-written C")
-    against_hand = timing.verdict(ours / hand, AGAINST_HAND)
-    print(f"  lazyarr / hand   {ours / hand:9.2f}      goal {AGAINST_HAND}: {against_hand}")
-    against_jax = timing.verdict(FASTER_THAN_JAX, jax / ours)
-    print(f"  jax / lazyarr    {jax / ours:9.2f}      goal {FASTER_THAN_JAX}: {against_jax}")
+    cells = [
+        f"{who} {times[who] * 1e6:9.2f} us {times[who] / times['jax']:6.2f} x" for who in times
+    ]
+    compiled = " ".join(f"{compiling[who]:6.2f}" for who in thunks)
+    goal = GOALS.get(name, 1.0)
+    says = timing.verdict(times[backends[0]] / times["jax"], goal)
+    print(f"{name:26s} {'   '.join(cells)}   {compiled} s   goal {goal}: {says}", flush=True)
+
+
+def main(names: tuple[str, ...]) -> None:
+    """Print the table."""
+    timing.one_thread()
+    lazyarr.set_options(cache_dir=tempfile.mkdtemp())
+    backends = tuple(b for b in BACKENDS if b in names) or BACKENDS
+    peers = (PEER,) if models_pytensor.installed() else ()
+    who = ", ".join([*backends, "jax", *peers])
+    print(f"value and gradient, one call: {who}, each with its ratio to JAX; "
+          f"seconds to the first result: the same")  # fmt: skip
+    chosen = [n for n in names if n not in (*BACKENDS, PEER)]
+    for name in chosen or MODELS:
+        compare(name, backends, peers)
 
 
 if __name__ == "__main__":
-    timing.one_thread()
-    for model in MODELS:
-        compare(model)
+    main(tuple(sys.argv[1:]))

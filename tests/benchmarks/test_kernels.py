@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.by_hand import DATA, MODELS
 from benchmarks.kernels import bind
-from benchmarks.models import DATA, MODELS
 
 pytestmark = [pytest.mark.fast, pytest.mark.backends]
 

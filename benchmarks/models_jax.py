@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.models import HALF_LOG_2PI, jax_eight_schools, jax_radon
+from benchmarks.by_hand import HALF_LOG_2PI, jax_eight_schools, jax_radon
 from tests.models.adbench import _lower, _wishart
 
 Density = Callable[[Any], Any]
@@ -100,7 +100,7 @@ def iris(jax: Any, data: dict[str, Any]) -> Density:
     features, y = jnp.asarray(data["X"], float), jnp.asarray(data["y"])
 
     def logp(x: Any) -> Any:
-        log_p = jax.nn.log_softmax(x[:3] + features @ x[3:].reshape(4, 3), axis=1)
+        log_p = jax.nn.log_softmax(x[:3] + features @ jnp.reshape(x[3:], (4, 3)), axis=1)
         return jnp.sum(log_p[jnp.arange(y.size), y]) + jnp.sum(at_zero(x, 2.5))
 
     return logp
@@ -166,7 +166,7 @@ def gmm(jax: Any, data: dict[str, Any]) -> Callable:
     def logp(alphas: Any, means: Any, icf: Any) -> Any:
         log_scale, below = icf[:, :d], icf[:, d:]
         padded = jnp.concatenate([below, jnp.zeros((k, 1))], axis=1)
-        factors = padded[:, table].reshape(k, d, d)
+        factors = jnp.reshape(padded[:, table], (k, d, d))
         factors = factors + jnp.eye(d) * jnp.exp(log_scale)[:, None, :]
         white = (x - means[:, None, :]) @ jnp.swapaxes(factors, 1, 2)
         inner = (alphas + jnp.sum(log_scale, 1))[:, None] - 0.5 * jnp.sum(white**2, 2)
