@@ -7,6 +7,7 @@ two xs, and captured weights, one of them read by an index that changes; some lo
 backwards, stop early (compared on their first steps) or keep checkpoints.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -146,6 +147,7 @@ def compare(seed: int, backend: str) -> float:
 
 def main(arguments: list[str]) -> None:
     """Compare so many seeds and say how many agree."""
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1")  # hung once
     jax.config.update("jax_enable_x64", True)
     count = int(arguments[0]) if arguments else 200
     first = int(arguments[1]) if len(arguments) > 1 else 0
