@@ -101,6 +101,7 @@ _HOME = {
     "lazyarr.namespace.xtensor": ("XTensor", "dot", "from_xarray"),
     "lazyarr.namespace.xtensor_dataset": ("XDataset",),
     "lazyarr.namespace.xtensor_apply": ("apply_ufunc",),
+    "lazyarr.xtensor.coords": ("Coords",),
     "lazyarr.namespace.xtensor_functions": (
         "align",
         "broadcast",

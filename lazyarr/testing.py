@@ -1,4 +1,5 @@
-"""Checks for users: `check_grads` compares derivatives with numbers that need none.
+"""Checks for users: `check_grads` compares derivatives with numbers that need none, and
+`assert_identical` and `assert_allclose` compare labelled arrays.
 
 >>> import lazyarr as xp
 >>> from lazyarr.testing import check_grads
@@ -23,6 +24,7 @@ from lazyarr.namespace.standard import multiply, real, sum  # noqa: A004 - the s
 from lazyarr.namespace.transforms import symbol
 from lazyarr.namespace.tree import flatten, paths, unflatten
 from lazyarr.namespace.vectorize import jacobian
+from lazyarr.namespace.xtensor import XTensor, as_xtensor
 
 STEP = 1e-30  # of the complex step: nothing is subtracted, so it can be as small as you like
 MODES = ("fwd", "rev")
@@ -66,6 +68,48 @@ def _sequences(modes: Sequence[str], order: int) -> list[tuple[str, ...]]:
         found = [(*s, m) for s in found for m in modes]
         out += found
     return out
+
+
+def assert_identical(a: object, b: object) -> None:
+    """Check that two labelled arrays are equal in all they hold; they are computed.
+
+    a, b: XTensors or xr.DataArrays. Raises AssertionError that says what differs: dims, dtype,
+    coordinates, name, attributes or values (NaN equals NaN).
+
+    >>> from lazyarr import XTensor
+    >>> assert_identical(XTensor([1.0], dims="x") + 1, XTensor([2.0], dims="x"))
+    """
+    x, y = as_xtensor(a), as_xtensor(b)
+    _assert_alike(x, y)
+    _assert_equal("names", x.name, y.name)
+    _assert_equal("attributes", x.attrs, y.attrs)
+    np.testing.assert_array_equal(x.values, y.values, strict=True)
+
+
+def assert_allclose(a: object, b: object, rtol: float = 1e-5, atol: float = 1e-8) -> None:
+    """Check that two labelled arrays have the same dims and labels, and values within tolerances.
+
+    >>> from lazyarr import XTensor
+    >>> assert_allclose(XTensor([1.0], dims="x"), XTensor([1.0 + 1e-9], dims="x"))
+    """
+    x, y = as_xtensor(a), as_xtensor(b)
+    _assert_alike(x, y)
+    np.testing.assert_allclose(x.values, y.values, rtol=rtol, atol=atol)
+
+
+def _assert_alike(x: XTensor, y: XTensor) -> None:
+    """Check what is known without computing."""
+    _assert_equal("dims", x.dims, y.dims)
+    _assert_equal("sizes", x.sizes, y.sizes)
+    _assert_equal("names of coordinates", sorted(x.coords), sorted(y.coords))
+    for name, c in x.coords.items():
+        if not c.equals(y.coords[name]):
+            raise AssertionError(f"coordinate {name!r} differs: {c!r} and {y.coords[name]!r}")
+
+
+def _assert_equal(what: str, a: object, b: object) -> None:
+    if a != b:
+        raise AssertionError(f"{what} differ: {a!r} and {b!r}")
 
 
 class _Point:

@@ -49,7 +49,7 @@ def _by_operand(name: str):
     return call
 
 
-_NAMED = [name for name in __all__ if hasattr(xtensor_linalg, name) and name != "matmul"]
+_NAMED = [name for name in __all__ if hasattr(xtensor_linalg, name)]
 globals().update({name: _by_operand(name) for name in _NAMED})
 
 

@@ -93,6 +93,15 @@ class XTensor(Selecting, Arranging, Reducing, Grouping, Windowing, Handle):
         nodes = [b._v if isinstance(b, XTensor) else b for b in bounds]
         return wrap_named(op.clip(self._v, *nodes), (self, *bounds))
 
+    def round(self, decimals: int = 0) -> "XTensor":
+        """Return the elements rounded to a number of decimals, halves to even."""
+        if not decimals or self.dtype.kind not in "fc":
+            return _unary("round")(self)
+        scale = 10.0 ** abs(decimals)
+        if decimals < 0:
+            return (self / scale).round() * scale
+        return (self * scale).round() / scale
+
     def dot(self, other: object, dim: object = None) -> "XTensor":
         """Return the product summed over dims: those named, `...` for all, or those shared."""
         return dot(self, other, dim=dim)
@@ -421,7 +430,6 @@ def _install_operators(native: Any = None) -> None:
 
 _install_operators()
 on_native(_install_operators)
-XTensor.round = _unary("round")
 XTensor.conj = XTensor.conjugate = _unary("conj")
 XTensor.real = property(_unary("real"), doc="The real parts of the elements.")
 XTensor.imag = property(_unary("imag"), doc="The imaginary parts of the elements.")

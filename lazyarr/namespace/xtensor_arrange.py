@@ -12,6 +12,7 @@ from lazyarr.errors import ArgumentError, CoordError, DimError, near_match
 from lazyarr.graph.shapes import Size
 from lazyarr.namespace.xtensor_data import cast, either
 from lazyarr.namespace.xtensor_handle import Handle
+from lazyarr.namespace.xtensor_select import known_dims
 from lazyarr.xtensor import moving
 from lazyarr.xtensor.coords import Coord, Coords, make_coords, shared
 from lazyarr.xtensor.joining import merge, take_filled
@@ -27,8 +28,8 @@ class Arranging(Handle):
 
     def transpose(self, *dims: object, missing_dims: str = "raise") -> "Handle":
         """Return the dims in another order; `...` stands for those not named."""
-        if missing_dims == "ignore":
-            dims = tuple(d for d in dims if d is ... or d in self.dims)
+        if missing_dims != "raise":
+            dims = tuple(known_dims(dims, self.dims, missing_dims))
         v = self._v
         node = moving.again(
             ("transpose", v.type, dims),

@@ -35,8 +35,14 @@ def stack(arrays: Sequence, /, *, axis: object) -> XTensor:
 
 
 def concat(arrays: Sequence, /, *, axis: object) -> XTensor:
-    """Return arrays one after the other along a dimension that all of them have, labels joined."""
-    return xtensor_join.concat(*_common(arrays, axis, "concat"))
+    """Return arrays one after the other along a dimension, labels joined.
+
+    A dimension that none of them has is a new first one: a name, or a name and labels.
+    """
+    handles, dim, labels = _common(arrays, axis, "concat")
+    if not any(dim in x.dims for x in handles):
+        return xtensor_join.stack(handles, dim, labels)
+    return xtensor_join.concat(handles, dim, labels)
 
 
 def align(

@@ -3,13 +3,15 @@
 A node of named type stands in the graph; coordinates, name and attrs are beside it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, ConcretizationError
+from lazyarr.config import options
+from lazyarr.config import set_options as option_block
+from lazyarr.errors import ArgumentError, ConcretizationError, near_match
 from lazyarr.graph.node import Variable, data
-from lazyarr.graph.traverse import leaves
+from lazyarr.graph.traverse import leaves, substitute
 from lazyarr.namespace import xtensor_text
 from lazyarr.namespace.array import Array, concrete
 from lazyarr.namespace.xtensor_data import named_node, to_xarray_coords
@@ -148,13 +150,32 @@ class Handle:
         bare = [k for k, c in self._coords.items() if c.dims == (k,) and c.index is None]
         return out.drop_indexes(bare) if bare else out
 
-    def compute(self):
-        """Compute, and return an xr.DataArray, or an XTensor where xarray is not installed."""
-        out = self._with_value(self.values)
+    def compute(self, backend: str | None = None, inputs: Mapping | None = None):
+        """Compute, and return an xr.DataArray, or an XTensor where xarray is not installed.
+
+        backend: where to compute, the one in the options unless given. inputs: values for symbols,
+        by symbol or by the name of one.
+        """
+        out = self if inputs is None else self._with_inputs(inputs)
+        with option_block(backend=backend or options.backend):
+            out = self._with_value(out.values)
         try:
             return out.to_xarray()
         except ImportError:
             return out
+
+    def _with_inputs(self, inputs: Mapping) -> "Handle":
+        """Return the array with values in place of symbols."""
+        symbols = {v.name: v for v in leaves([self._v]) if v.is_symbol}
+        values = {}
+        for key, value in inputs.items():
+            node = symbols.get(key) if isinstance(key, str) else key._v
+            if node is None:
+                hint = near_match(key, [n for n in symbols if n])
+                raise ArgumentError(f"compute: no symbol is called {key!r}.{hint}")
+            array = node.type.filter(value)
+            values[node] = data(array, node.type.with_shape(array.shape))
+        return self._like(*substitute([self._v], values), self._coords)
 
     def to_numpy(self) -> np.ndarray:
         """Return the computed elements."""
@@ -220,6 +241,9 @@ class Handle:
 
     def _repr_html_(self) -> str:
         return xtensor_text.html(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.dims, *self._coords]
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if not n.startswith("_abc")]

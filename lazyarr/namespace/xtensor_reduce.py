@@ -1,6 +1,6 @@
 """Reduction methods of XTensor, cumulative ones, order statistics, integrals and differences."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -30,6 +30,24 @@ class Reducing(Handle):
                 raise DimError(f"a dimension is named by a str, not {d!r}; dims are {self.dims}.")
         return axes_of(self._v, dim)
 
+    def _named(self, dim: object, axis: object, words: Mapping) -> object:
+        """Return axes as dims. NumPy's functions also pass its words, which must have no value."""
+        for word, value in words.items():
+            if value is not None and value is not np._NoValue:
+                raise ArgumentError(f"a reduction by name takes no {word}=, got {value!r}.")
+        if axis is None:
+            return dim
+        if dim is not None:
+            raise ArgumentError("a reduction takes dim or axis, not both.")
+        if not isinstance(axis, tuple | list):
+            return self.dims[axis]  # type: ignore[index]
+        return [self.dims[i] for i in axis]
+
+    def _kept(self, keep_attrs: bool | None) -> dict | None:
+        """The attributes of a result."""
+        keep = options.keep_attrs if keep_attrs is None else keep_attrs
+        return self._attrs if keep else None
+
     def _reduced(
         self, name: str, dim: object, skipna: object, keep_attrs: object, **kw
     ) -> "Handle":
@@ -55,31 +73,45 @@ class Reducing(Handle):
     def _skips(self, skipna: object) -> bool:
         return options.skipna is not False if skipna is None else bool(skipna)
 
-    def sum(self, dim=None, *, skipna=None, min_count=None, keep_attrs=None) -> "Handle":
+    def sum(
+        self, dim=None, *, axis=None, skipna=None, min_count=None, keep_attrs=None, **words
+    ) -> "Handle":
         """Return the sum over dims; NaN where fewer than `min_count` elements are there."""
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._reduced("sum", dim, skipna, keep_attrs, min_count=min_count)
 
-    def prod(self, dim=None, *, skipna=None, min_count=None, keep_attrs=None) -> "Handle":
+    def prod(
+        self, dim=None, *, axis=None, skipna=None, min_count=None, keep_attrs=None, **words
+    ) -> "Handle":
         """Return the product over dims; NaN where fewer than `min_count` elements are there."""
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._reduced("prod", dim, skipna, keep_attrs, min_count=min_count)
 
-    def var(self, dim=None, *, skipna=None, ddof=0, keep_attrs=None) -> "Handle":
+    def var(
+        self, dim=None, *, axis=None, skipna=None, ddof=0, keep_attrs=None, **words
+    ) -> "Handle":
         """Return the variance over dims, `ddof` taken off the number of elements."""
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._reduced("var", dim, skipna, keep_attrs, ddof=ddof)
 
-    def std(self, dim=None, *, skipna=None, ddof=0, keep_attrs=None) -> "Handle":
+    def std(
+        self, dim=None, *, axis=None, skipna=None, ddof=0, keep_attrs=None, **words
+    ) -> "Handle":
         """Return the standard deviation over dims."""
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._reduced("std", dim, skipna, keep_attrs, ddof=ddof)
 
-    def argmax(self, dim=None, *, axis=None, skipna=None, keep_attrs=None):
+    def argmax(self, dim=None, *, axis=None, skipna=None, keep_attrs=None, **words):
         """Return the position of the first largest element along a dim (None: among all).
 
         Of several dims a dict of positions by dim.
         """
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._placed("argmax", dim, skipna, keep_attrs)
 
-    def argmin(self, dim=None, *, axis=None, skipna=None, keep_attrs=None):
+    def argmin(self, dim=None, *, axis=None, skipna=None, keep_attrs=None, **words):
         """Return the position of the first smallest element along a dim, as `argmax`."""
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._placed("argmin", dim, skipna, keep_attrs)
 
     def _placed(self, name: str, dim: object, skipna: object, keep_attrs: object):
@@ -125,26 +157,28 @@ class Reducing(Handle):
         if self.dtype.kind in "fc" and self._skips(skipna):
             full = op.any(reducing.notnull(self._v), axis=axes)
             node = op.where(full, cast(node, moving.nan_dtype(labels.dtype)), fill)
-        keep = options.keep_attrs if keep_attrs is None else keep_attrs
-        attrs = self._attrs if keep else None
-        return self._of(node, self._coords.within(node.type.dims), dim, attrs)
+        coords = self._coords.within(node.type.dims)
+        return self._of(node, coords, dim, self._kept(keep_attrs))
 
     def count(self, dim=None, *, keep_attrs=None) -> "Handle":
         """Return the number of elements that are not NaN over dims."""
-        return self._like(reducing.count(self._v, self._axes(dim)))
+        node = reducing.count(self._v, self._axes(dim))
+        coords = self._coords.within(node.type.dims)
+        return self._of(node, coords, self._name, self._kept(keep_attrs))
 
-    def _running(self, name: str, dim: object, skipna: object) -> "Handle":
+    def _running(self, name: str, dim: object, skipna: object, keep_attrs) -> "Handle":
         skip = self._skips(skipna)
         dims = [self.dims[i] for i in self._axes(dim)]
-        return self._like(reducing.cumulative(name, self._v, dims, skip), self._coords)
+        node = reducing.cumulative(name, self._v, dims, skip)
+        return self._of(node, self._coords, self._name, self._kept(keep_attrs))
 
-    def cumsum(self, dim=None, *, skipna=None) -> "Handle":
+    def cumsum(self, dim=None, *, skipna=None, keep_attrs=None) -> "Handle":
         """Return the running sum along dims."""
-        return self._running("cumulative_sum", dim, skipna)
+        return self._running("cumulative_sum", dim, skipna, keep_attrs)
 
-    def cumprod(self, dim=None, *, skipna=None) -> "Handle":
+    def cumprod(self, dim=None, *, skipna=None, keep_attrs=None) -> "Handle":
         """Return the running product along dims."""
-        return self._running("cumulative_prod", dim, skipna)
+        return self._running("cumulative_prod", dim, skipna, keep_attrs)
 
     def reduce(
         self, func: Callable, dim=None, *, axis=None, keep_attrs=None, keepdims=False, **kw
@@ -165,8 +199,9 @@ class Reducing(Handle):
 
     # -- order statistics -------------------------------------------------------------------------
 
-    def median(self, dim=None, *, skipna=None, keep_attrs=None) -> "Handle":
+    def median(self, dim=None, *, axis=None, skipna=None, keep_attrs=None) -> "Handle":
         """Return the median over dims."""
+        dim = dim if axis is None else self._named(dim, axis, {})
         return self._reduced("median", dim, skipna, keep_attrs)
 
     def quantile(
@@ -184,13 +219,12 @@ class Reducing(Handle):
             raise ArgumentError(f"quantile: method is one of {known}; got {method!r}.")
         skip = self._skips(skipna)
         node = reducing.quantile(self._v, self._axes(dim), fractions, skip, method)
-        keep = options.keep_attrs if keep_attrs is None else keep_attrs
         dims = ("quantile",) if fractions.ndim else ()
         kept = self._coords.where(lambda name, c: bool(c.dims))  # as xarray's quantile
         coords = kept.within(node.type.dims).assign(
             {"quantile": Coord.of("quantile", dims, fractions)}
         )
-        return self._of(node, coords, self._name, self._attrs if keep else None)
+        return self._of(node, coords, self._name, self._kept(keep_attrs))
 
     # -- integrals and derivatives ----------------------------------------------------------------
 
@@ -229,7 +263,8 @@ class Reducing(Handle):
 
 
 def _reduction(name: str, doc: str):
-    def method(self, dim=None, *, skipna=None, keep_attrs=None):
+    def method(self, dim=None, *, axis=None, skipna=None, keep_attrs=None, **words):
+        dim = self._named(dim, axis, words) if words or axis is not None else dim
         return self._reduced(name, dim, skipna, keep_attrs)
 
     method.__name__, method.__doc__ = name, doc

@@ -1,10 +1,11 @@
 """Selection methods of XTensor: by position, by label, by what to leave out, to other labels."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from lazyarr.errors import ArgumentError, ConcretizationError, CoordError, DimError
+from lazyarr.errors import ArgumentError, ChoiceError, ConcretizationError, CoordError, DimError
 from lazyarr.graph.registry import op
 from lazyarr.namespace import xtensor_index
 from lazyarr.namespace.xtensor_data import cast, either
@@ -12,6 +13,7 @@ from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.xtensor import filling, moving
 from lazyarr.xtensor.coords import Coord, Index
 from lazyarr.xtensor.joining import join_indexes, positions_in, reindex_coords, take_filled
+from lazyarr.xtensor.kinds import outside
 from lazyarr.xtensor.naming import unnamed
 
 
@@ -30,8 +32,7 @@ class Selecting(Handle):
         select point by point. Raises BoundsError for a position outside its dim.
         """
         keys = either(indexers, kw, "isel")
-        if missing_dims == "ignore":
-            keys = {d: k for d, k in keys.items() if d in self.dims}
+        keys = {d: keys[d] for d in known_dims(keys, self.dims, missing_dims)}
         return self._like(*xtensor_index.select(self._v, self._coords, keys, drop))
 
     def sel(self, indexers=None, method=None, tolerance=None, drop: bool = False, **kw) -> "Handle":
@@ -286,6 +287,18 @@ class Selecting(Handle):
         if name in self.dims and name not in self._coords:
             return Coord((name,), np.arange(self._known_size(name, "this")))
         return self._coords[name]
+
+
+def known_dims(wanted: Iterable, dims: tuple, missing: str) -> list:
+    """Return names without those that are no dims, as `missing` says: raise, warn or ignore."""
+    if missing not in ("raise", "warn", "ignore"):
+        raise ChoiceError(f"missing_dims is 'raise', 'warn' or 'ignore', got {missing!r}.")
+    if missing == "raise":
+        return list(wanted)
+    unknown = [d for d in wanted if d is not ... and d not in dims]
+    if unknown and missing == "warn":
+        warnings.warn(f"{unknown} are none of the dims {dims}.", stacklevel=outside())
+    return [d for d in wanted if d not in unknown]
 
 
 def _kept_of(places: list, keep: object) -> int:

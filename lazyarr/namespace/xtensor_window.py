@@ -167,6 +167,19 @@ class Coarsen:
         keep = options.keep_attrs if keep_attrs is None else keep_attrs
         return x._of(out, coords, x._name, x._attrs if keep else None)
 
+    def reduce(self, func: Callable, *, keep_attrs=None, **kw: object) -> Handle:
+        """Return `func(blocks, axis=...)` of a lazy array whose blocks lie along axes."""
+        x, new = self._fitted(), {d: f"_block_{d}" for d in self.sizes}
+        node, coords = x._v, x._coords
+        for dim, n in self.sizes.items():
+            node = windows.blocks(node, dim, n, new[dim])
+            coords = self._coarse_coords(coords, dim, n)
+        axes = tuple(node.type.axis(d) for d in new.values())
+        out = func(x._of(node, None).data, axis=axes, **kw)
+        keep = options.keep_attrs if keep_attrs is None else keep_attrs
+        named = op.with_dims(out._v, tuple(d for d in node.type.dims if d not in new.values()))
+        return x._of(named, coords, x._name, x._attrs if keep else None)
+
     def _coarse_coords(self, coords: Coords, dim: str, n: int) -> Coords:
         """The coordinates of blocks: by `coord_func`, the mean unless told."""
         out = {}

@@ -225,6 +225,8 @@ def reduction(rng: Rng) -> Case:
         kw["ddof"] = int(rng.integers(2))
     if name in ("sum", "prod") and rng.random() < 0.3:
         kw["min_count"] = int(rng.integers(3))
+    if name not in ("any", "all") and rng.random() < 0.3:
+        kw["keep_attrs"] = bool(rng.integers(2))
     dims = pick(rng, None, ..., some_dims(rng, x), some_dims(rng, x))
     return [x], lambda x: getattr(x, name)(dims, **kw)
 
@@ -245,8 +247,8 @@ def arg_extreme(rng: Rng) -> Case:
 def running(rng: Rng) -> Case:
     name, skipna = pick(rng, "cumsum", "cumprod"), pick(rng, None, False)
     x = draw(rng, DTYPES, inf=name == "cumsum")  # 0 times infinity: see the divergences
-    dims = some_dims(rng, x)
-    return [x], lambda x: getattr(x, name)(dims or None, skipna=skipna)
+    dims, keep = some_dims(rng, x), pick(rng, None, False, True)
+    return [x], lambda x: getattr(x, name)(dims or None, skipna=skipna, keep_attrs=keep)
 
 
 @case("dot")

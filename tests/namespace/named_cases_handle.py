@@ -66,6 +66,8 @@ def small_methods(rng: Rng) -> Case:
         lambda x: x.pipe(lambda y, n: y * n, 3),
         lambda x: x.rename("new"),
         lambda x: x.round(),
+        lambda x: x.round(1),
+        lambda x: x.round(decimals=-1),
         lambda x: x.real,
         lambda x: x.imag,
         lambda x: x.conj() + x.conjugate(),

@@ -339,6 +339,18 @@ def coarsen(rng: Rng) -> Case:
 
 
 @case("coarsen")
+def coarsen_reduce(rng: Rng) -> Case:
+    x = draw(rng, ("f8", "i4"), dims=pick(rng, "c", "cb"), plain=True)
+    windows = pick(rng, {"c": 2}, {"c": 2, "b": 3}) if "b" in x.dims else {"c": 2}
+
+    def spread(a, axis):
+        m = array_library(a)
+        return m.max(a, axis=axis) - m.min(a, axis=axis)
+
+    return [x.drop_vars("g", errors="ignore")], lambda x: x.coarsen(windows).reduce(spread)
+
+
+@case("coarsen")
 def coarsen_construct(rng: Rng) -> Case:
     x = draw(rng, DTYPES, dims=pick(rng, "c", "bc"))
     return [x], lambda x: x.coarsen(c=2).construct(c=("row", "column"))

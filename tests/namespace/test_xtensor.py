@@ -19,6 +19,7 @@ from lazyarr.errors import (
 )
 from lazyarr.graph.node import UNSET
 from lazyarr.namespace import xtensor_functions as functions
+from lazyarr.testing import assert_allclose, assert_identical
 
 pytestmark = pytest.mark.fast
 
@@ -341,3 +342,64 @@ def test_skipna_follows_the_option() -> None:
 def test_where_that_drops_is_refused(x: XTensor) -> None:
     with pytest.raises(ArgumentError, match="isel"):
         x.where(x > 1, drop=True)
+
+
+def test_functions_of_numpy_keep_names(x: XTensor) -> None:
+    """Reductions of NumPy call the methods, and skip NaN as they do."""
+    with_nan = x.where(x > x.min())
+    for name in ("sum", "prod", "mean", "std", "var", "max", "amin"):
+        f = getattr(np, name)
+        got = f(with_nan, axis=0)
+        assert isinstance(got, XTensor) and got.dims == x.dims[1:]
+        method = getattr(with_nan, name.removeprefix("a"))
+        np.testing.assert_array_equal(got.values, method(x.dims[0]).values)
+        assert not np.isnan(f(with_nan).values)
+    assert np.argmax(x, axis=1).dims == ("x",) and np.all(x > 0).item()
+    with pytest.raises(TypeError, match="takes no out="):
+        np.sum(x, out=np.zeros(3))
+    assert x.sum(axis=(0, 1)).dims == () and x.argmax(axis=-1).dims == x.dims[:-1]
+    with pytest.raises(TypeError, match="dim or axis"):
+        x.sum("a", axis=0)
+
+
+def test_compute_takes_values_of_symbols() -> None:
+    s = xp.symbol("s", dims="t")
+    y = s * 2 + 1
+    for inputs in ({"s": [1.0, 2.0]}, {"s": XTensor([1.0, 2.0], dims="t").to_xarray()}):
+        np.testing.assert_array_equal(y.compute(backend="interpret", inputs=inputs), [3.0, 5.0])
+    assert y.compute(inputs={"s": [0.0]}).dims == ("t",)
+    with pytest.raises(TypeError, match="no symbol is called 'q'"):
+        y.compute(inputs={"q": [1.0]})
+    with pytest.raises(ValueError, match="symbol"):
+        y.compute()
+
+
+def test_missing_dims(x: XTensor) -> None:
+    assert x.isel(nowhere=0, missing_dims="ignore").dims == x.dims
+    with pytest.warns(UserWarning, match="'nowhere'"):
+        assert x.isel(nowhere=0, missing_dims="warn").dims == x.dims
+    with pytest.raises(DimError):
+        x.isel(nowhere=0)
+    with pytest.raises(ValueError, match="missing_dims is"):
+        x.transpose(..., missing_dims="maybe")
+
+
+def test_concat_along_a_new_dim(x: XTensor) -> None:
+    both = xp.concat([x, x + 1], axis=("run", ["u", "v"]))
+    assert both.dims == ("run", *x.dims) and both.coords["run"].values.tolist() == ["u", "v"]
+    np.testing.assert_array_equal(both.sel(run="v").values, (x + 1).values)
+
+
+def test_assertions_say_what_differs(x: XTensor) -> None:
+    assert_identical(x, x.to_xarray())
+    assert_allclose(x, x + 1e-12)
+    for other, what in [
+        (x.transpose(), "dims"),
+        (x.isel({x.dims[0]: [0]}), "sizes"),
+        (x.assign_coords(s=1), "names of coordinates"),
+        (x.rename("other"), "names"),
+        (x.assign_attrs(more=1), "attributes"),
+        (x + 1, "Mismatched"),
+    ]:
+        with pytest.raises(AssertionError, match=what):
+            assert_identical(x, other)
