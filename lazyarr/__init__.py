@@ -110,7 +110,7 @@ _HOME = {
         "polyval",
     ),
 }
-_MODULES = {name: f"lazyarr.namespace.{name}" for name in ("fft", "linalg", "special")}
+_MODULES = {name: f"lazyarr.namespace.{name}" for name in ("fft", "linalg", "random", "special")}
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 _STANDARD = "lazyarr.namespace.standard"
 

@@ -55,9 +55,9 @@ FFT = (
     "irfftn", "rfft", "rfftfreq", "rfftn",
 )  # fmt: skip
 SPECIAL = (
-    "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfcx", "expit",
+    "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "expit",
     "gamma", "gammainc", "gammaincc", "gammaln", "log1mexp", "log_expit", "log_ndtr",
-    "log_softmax", "logit", "logsumexp", "ndtr", "polygamma", "rel_entr", "softmax",
+    "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax",
     "softplus", "xlog1py", "xlogy",
 )  # fmt: skip
 # Keywords that may hold arrays.

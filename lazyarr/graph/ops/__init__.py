@@ -14,6 +14,7 @@ from lazyarr.graph.ops import (  # noqa: F401
     linalg,
     manipulation,
     norms,
+    random,
     ruled,
     searching,
     sorting,
