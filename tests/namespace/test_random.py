@@ -49,7 +49,7 @@ def drawn(key):
     return exact, close
 
 
-# Numba takes seconds to compile a draw; its bits are in test_known_answers, a draw in the next test.
+# Numba takes seconds to compile a draw: its bits are in test_known_answers, a draw in the next one.
 @pytest.mark.parametrize("backend", [parameter(n) for n in ("c", "jax", "torch")])
 def test_the_same_key_gives_the_same_draws_everywhere(backend):
     k = symbol("k", shape=(2,), dtype=xp.uint32)
