@@ -7,9 +7,11 @@ known program of an earlier process loads without compiling.
 import importlib.metadata
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
 
 _FILE = "program.py"
+SEGMENT = 60  # scalar operations in one function: time to compile grows faster than its length
 REAL = {"sort", "argsort", "search"}  # routines for real numbers alone
 
 
@@ -46,7 +49,12 @@ class NumbaBackend:
 
     def compile(self, graph: Graph) -> "NumbaExecutable":
         """Return the program of a graph, compiled or found in Numba's cache."""
-        planned = plan(graph, precise=options.precise, by_length=False)  # LLVM does worse with two
+        planned = plan(
+            graph,
+            precise=options.precise,
+            by_length=False,  # LLVM does worse with two
+            segment=SEGMENT,
+        )
         source = to_python(planned, precise=options.precise)
         canon = planned.program.sizes.canon
         shapes = [(tuple(map(canon, t.shape)), t.dtype) for t in planned.outputs]
@@ -159,14 +167,19 @@ def load(source: PythonSource) -> Callable[..., int]:
         return scope[source.entry]
     key = cache_key("numba", source.text)
     name = f"lazyarr_numba_{key}"
-    module = sys.modules.get(name)
-    if module is None:
-        folder = open_cache().build(key, lambda path: _write(path, source.text))
-        spec = importlib.util.spec_from_file_location(name, folder / _FILE)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return getattr(module, source.entry)
+    with _LOCK:  # Numba compiles one program at a time anyway
+        if name not in _LOADED:
+            folder = open_cache().build(key, lambda path: _write(path, source.text))
+            spec = importlib.util.spec_from_file_location(name, folder / _FILE)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module  # Numba looks it up while the module runs
+            spec.loader.exec_module(module)
+            _LOADED[name] = module
+        return getattr(_LOADED[name], source.entry)
+
+
+_LOADED: dict[str, ModuleType] = {}  # modules that have run to their end
+_LOCK = threading.Lock()
 
 
 def _write(folder: Path, text: str) -> None:

@@ -49,6 +49,23 @@ def choose(typing, condition, a, b):
 
 
 '''
+# Where there is a NaN another register tells, and this one is not read.
+EXTREME = """
+@intrinsic
+def {name}(typing, a, b):
+    def code(context, builder, signature, args):
+        old, new = args
+        better = builder.fcmp_ordered("{sign}", new, old, flags=("nnan", "nsz"))
+        return builder.select(better, new, old, flags=("nnan", "nsz"))
+
+    return a(a, a), code"""
+REORDERED = """
+@intrinsic
+def {name}(typing, a, b):
+    def code(context, builder, signature, args):
+        return builder.{instruction}(*args, flags=("reassoc", "contract"))
+
+    return a(a, a), code"""
 INFIX = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^"}
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "iadd": "+", "imul": "*", "div": "/"}
 CALLS = {
@@ -223,12 +240,8 @@ class Printer:
         return lines or [indent + "pass"]
 
     def function(self, f: ir.Function) -> str:
-        """Return a kernel; sums may be reordered only in kernels that add up in vector loops."""
-        flags = ["contract"]
-        if any(isinstance(n, ir.For) and n.reductions for n in ir.walk(f.body)):
-            flags.append("reassoc")
-        names = ", ".join(map(repr, flags))  # in a fixed order: the text is the key of the cache
-        head = f"@numba.njit(cache=True, error_model='numpy', fastmath={{{names}}})"
+        """Return a kernel; the sums of its vector loops alone may be reordered."""
+        head = "@numba.njit(cache=True, error_model='numpy', fastmath={'contract'})"
         params = ", ".join(["dim", *(b.name for b in f.buffers if b.kind != "const")])
         baked = [f"    {b.name} = {_baked_name(b)}" for b in f.buffers if b.kind == "const"]
         tables = [_table(b) for b in f.buffers if b.kind == "const"]
@@ -274,8 +287,19 @@ class Printer:
             return [f"{a} = {v}"]
         if node.monoid in ("rawmax", "rawmin"):
             sign = ">" if node.monoid == "rawmax" else "<"
+            if self.vector and node.local.dtype.kind == "f":
+                self.support.setdefault(
+                    node.monoid, EXTREME.format(name=node.monoid, sign=sign).strip()
+                )
+                return [f"{a} = {node.monoid}({a}, {v})"]
             return [f"{a} = choose({v} {sign} {a}, {v}, {a})"]
         dtype = node.local.dtype
+        if self.vector and dtype.kind == "f" and node.monoid in ("add", "mul"):
+            instruction = f"f{node.monoid}"
+            name = f"{instruction}_reordered"
+            text = REORDERED.format(name=name, instruction=instruction)
+            self.support.setdefault(name, text.strip())
+            return [f"{a} = {name}({a}, {v})"]
         return [f"{a} = {self.apply(MONOIDS[node.monoid], [a, v], dtype, dtype)}"]
 
     def update(self, node: ir.Update) -> list[str]:
