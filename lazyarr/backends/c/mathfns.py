@@ -283,8 +283,9 @@ static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, in
                       int64_t k, int64_t at, int64_t bt, void *fn, void *syrk) {
   int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
   T one = 1, zero = 0;
+  double least = sizeof(T) > sizeof(__real__ one) ? 1000 : 8000; /* products worth a call */
   for (int64_t c = 0; c < batch; c++, out += m * n, a += m * k, b += k * n) {
-    if (!fn || k == 0 || (m | n | k) >> 31 || (double)m * (double)n * (double)k <= 8000) {
+    if (!fn || k == 0 || (m | n | k) >> 31 || (double)m * (double)n * (double)k <= least) {
       gemm_one_S(out, a, b, m, n, k, at, bt);
     } else if (a == b && at != bt && syrk) { /* half of a symmetric product, then the other */
       ((void (*)(char *, char *, int *, int *, T *, T *, int *, T *, T *, int *))syrk)(
