@@ -9,7 +9,7 @@ from lazyarr.backends import sizes
 from lazyarr.backends.base import Backend, Executable
 from lazyarr.graph import dtypes
 from lazyarr.graph.node import Variable, symbol
-from lazyarr.graph.traverse import Graph, substitute
+from lazyarr.graph.traverse import Graph, found_first, substitute
 from lazyarr.graph.types import TensorType
 
 
@@ -56,7 +56,8 @@ def cut(graph: Graph, backend: Backend) -> tuple[list[Step], int, list[int]]:
         n_in = len(graph.inputs)
         places = list(range(n_in, n_in + len(graph.outputs)))
         return [Step(graph, list(range(n_in)), places)], n_in + len(places), places
-    level = _levels(order, native)
+    order, waits = found_first(order, graph.inputs)
+    level = _levels(order, native, waits)
     slot = {v: i for i, v in enumerate(graph.inputs)}
     steps = []
     for k in range(max(level.values(), default=-1) + 1):
@@ -82,12 +83,12 @@ def _complex_aside(graph: Graph, order: Sequence[Variable]) -> bool:
     return bool(odd) and bool(odd.difference(*(v.inputs for v in order)))
 
 
-def _levels(order: Sequence[Variable], native: dict) -> dict[Variable, int]:
-    """Number the compiled parts: a node comes after every fallback that it reads."""
+def _levels(order: Sequence[Variable], native: dict, waits: dict) -> dict[Variable, int]:
+    """Number the compiled parts: a node comes after every fallback that it reads or waits for."""
     level: dict[Variable, int] = {}
     for v in order:
         found = 0
-        for x in v.inputs:
+        for x in (*v.inputs, *waits.get(v, ())):
             if x in level:
                 found = max(found, level[x] + (native[v] and not native[x]))
         level[v] = found

@@ -12,7 +12,7 @@ from lazyarr.errors import GraphError, ShapeError
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.shapes import Atom
-from lazyarr.graph.traverse import Graph, map_sizes
+from lazyarr.graph.traverse import Graph, found_first, map_sizes
 from lazyarr.graph.types import TensorType, TupleType
 
 
@@ -29,7 +29,7 @@ def evaluate(graph: Graph, arrays: Sequence, env: Mapping[Atom, int] | None = No
     ]
     sizes.update(shapes.bind((s for s, _ in tensors), (found for _, found in tensors)))
     values: dict[Variable, object] = dict(zip(graph.inputs, arrays, strict=True))
-    order = graph.toposort()
+    order, _ = found_first(graph.toposort(), graph.inputs)
     left = _use_counts(order, graph)
     for node in order:
         if node in values:

@@ -27,6 +27,73 @@ def toposort(outputs: Iterable[Variable], stop: Iterable[Variable] = ()) -> list
     return found
 
 
+def found_first(
+    order: Sequence[Variable], inputs: Sequence[Variable]
+) -> tuple[list[Variable], dict[Variable, list[Variable]]]:
+    """Return nodes in an order in which what finds a size comes before what speaks of it.
+
+    A size that depends on data is told by the result of a node; others may need it that do not
+    read that result. With the order, for each such node the finders that it waits for.
+    """
+    finders = [v for v in order if v.expr is not None and "finds_sizes" in v.op.facts]
+    if not finders:
+        return list(order), {}
+    known = {a for v in inputs for a in sizes_spoken_of(v)}
+    by_atom: dict[object, Variable] = {}
+    for f in finders:
+        for a in _type_atoms(f.type) - known:
+            by_atom.setdefault(a, f)
+    waits: dict[Variable, list[Variable]] = {}
+    for v in order:
+        found = {by_atom[a] for a in sizes_spoken_of(v) if a in by_atom} - {v}
+        if found and v.expr is not None:
+            waits[v] = sorted(found, key=lambda f: f.seq)
+    first = [v for v in order if v in set(inputs)]
+    return first + _by_need(order, set(first), waits), waits
+
+
+def _by_need(order: Sequence[Variable], given: set, waits: Mapping) -> list[Variable]:
+    """Return the nodes that are not given, each after its operands and those it waits for."""
+    inside, done, entered = set(order), set(given), set(given)
+    out: list[Variable] = []
+    for root in order:
+        stack = [root]
+        while stack:
+            v = stack[-1]
+            if v not in entered:
+                entered.add(v)
+                operands = [x for x in v.inputs if x.__class__ is Variable]
+                needs = (*operands, *waits.get(v, ()))
+                stack.extend(x for x in needs if x in inside and x not in entered)
+                continue
+            stack.pop()
+            if v not in done:
+                done.add(v)
+                out.append(v)
+    return out
+
+
+def sizes_spoken_of(node: Variable) -> set:
+    """Return the unknown sizes that a node speaks of: in its type, operands and parameters."""
+    found = _type_atoms(node.type)
+    stack: list = [x for x in node.inputs if isinstance(x, Size)]
+    if node.expr is not None:
+        stack += [value for name, value in node.call.params if name in node.op.sizes]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(value)
+        elif isinstance(value, Size):
+            found |= shapes.atoms(value)
+    return found
+
+
+def _type_atoms(type_: Type) -> set:
+    if isinstance(type_, TupleType):
+        return {a for t in type_.types for a in _type_atoms(t)}
+    return {a for s in getattr(type_, "shape", ()) if isinstance(s, Size) for a in shapes.atoms(s)}
+
+
 def leaves(outputs: Iterable[Variable]) -> list[Variable]:
     """Return the leaves that outputs depend on, in the order in which they were made."""
     return [v for v in toposort(outputs) if v.expr is None]

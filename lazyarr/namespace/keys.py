@@ -9,7 +9,7 @@ import numpy as np
 
 from lazyarr.errors import BoundsError, ConcretizationError
 from lazyarr.graph.node import UNSET, Variable, compute_values, data
-from lazyarr.graph.ops.indexing import getitem, update
+from lazyarr.graph.ops.indexing import expand_key, gather, getitem, update
 from lazyarr.graph.ops.searching import indices_of
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
@@ -47,7 +47,37 @@ def _plain(key: object) -> object:
 
 
 def _slice_part(part: object) -> object:
-    return part if part is None or isinstance(part, Size) else part.__index__()  # type: ignore[attr-defined]
+    """Return an end of a slice: what can have a value has one, a symbolic integer stays."""
+    if part is None or isinstance(part, Size):
+        return part
+    inner = getattr(part, "_v", part)
+    if inner.__class__ is Variable and inner.symbolic:
+        if inner.type.ndim or inner.type.dtype.kind not in "iu":
+            raise BoundsError(f"an end of a slice is one integer, not {inner.type}.")
+        return inner
+    return part.__index__()  # type: ignore[attr-defined]
+
+
+def _is_open(key: object) -> bool:
+    """Tell whether a key is a slice with ends that are known only while running."""
+    return isinstance(key, slice) and Variable in (key.start.__class__, key.stop.__class__)
+
+
+def _open_slice(x: Variable, many: list) -> tuple[int, Variable, list]:
+    """Return the axis of the first open slice, its indices, and the key without it."""
+    many = expand_key(tuple(many), x.ndim)
+    place = next(i for i, k in enumerate(many) if _is_open(k))
+    axis = sum(k is not None for k in many[:place])
+    ends = many[place]
+    step = 1 if ends.step is None else _step(ends.step)
+    indices = op.spanned(ends.start, ends.stop, x.shape[axis], step=step)
+    return axis, indices, [*many[:place], slice(None), *many[place + 1 :]]
+
+
+def _step(step: object) -> int:
+    if isinstance(step, int) and step:
+        return step
+    raise BoundsError(f"the step of a slice is an integer but 0, known while recording; not {step}")
 
 
 def _is_mask(key: object) -> bool:
@@ -110,12 +140,17 @@ def read(x: Variable, key: object) -> Variable:
     many = entries(key)
     if any(map(_is_mask, many)):
         x, many = _masks_replaced(x, many)
+    while any(map(_is_open, many)):
+        axis, indices, many = _open_slice(x, list(many))
+        x = gather(x, indices, axis)
     return getitem(x, tuple(many))
 
 
 def write(x: Variable, key: object, value: object, add: bool = False) -> Variable:
     """Record x with `x[key]` replaced by (or increased by) a value."""
     many = entries(key)
+    if any(map(_is_open, many)):
+        return _write_open(x, many, value, add)
     if not any(map(_is_mask, many)):
         return update(x, tuple(many), value, add)
     mask = many[0]
@@ -127,6 +162,15 @@ def write(x: Variable, key: object, value: object, add: bool = False) -> Variabl
     wide, key = _masks_replaced(x, many)
     out = update(wide, key, value, add)
     return out if wide is x else op.reshape(out, x.shape)
+
+
+def _write_open(x: Variable, many: list, value: object, add: bool) -> Variable:
+    """Record an update of a region with ends known while running: of its lanes, then of x."""
+    if any(map(_is_mask, many)):
+        raise BoundsError("a mask beside a slice with symbolic ends; write to x[start:stop] first.")
+    axis, indices, rest = _open_slice(x, many)
+    lanes = write(gather(x, indices, axis), tuple(rest), value, add)
+    return op.take_set(x, indices, lanes, axis=axis)
 
 
 def _chosen(x: Variable, mask: object, value: object, rest: int, add: bool) -> Variable:

@@ -105,6 +105,35 @@ def repeated(counts, /, *, length=None):
     return (counts,), {"length": shapes.unknown("found") if length is None else length}
 
 
+def _spanned_reference(start, stop, size, *, given, step, length):
+    ends = (int(x) if there else None for x, there in zip((start, stop), given, strict=True))
+    return np.arange(*slice(*ends, step).indices(int(size)))
+
+
+@declare(
+    "library",
+    infer=lambda types, params: TensorType(dtypes.int64, (params["length"],)),
+    reference=_spanned_reference,
+    vjp=_INDEX,
+    batch=_repeated_batch,
+    facts=frozenset({"finds_sizes"}),
+    sizes=("length",),
+    public=False,
+)
+def spanned(start, stop, size, /, *, step=1, length=None):
+    """The indices of a slice with ends known while running, clamped to an axis as Python does."""
+    parts = [0 if x is None else x for x in (start, stop, size)]
+    given = start is not None, stop is not None
+    operands = tuple([op.astype(_count(x), dtypes.int64) for x in parts])
+    found = shapes.unknown("found") if length is None else length
+    return operands, {"given": given, "step": step, "length": found}
+
+
+def _count(x):
+    """An integer or a size as a node."""
+    return op.size_value(x) if isinstance(x, int | shapes.Size) else variable_of(x)
+
+
 def positions(counts, size=None):
     """Record `repeated`; with a size, what is over it is left out and what lacks is -1.
 

@@ -59,6 +59,20 @@ def _isin(name: str, d: np.dtype) -> Iterator[Row]:
     yield Row("among nothing", [x, among[:0]], op.isin)
 
 
+@recipe("repeated", dtypes=(np.dtype("int64"),))
+def _repeated(name: str, d: np.dtype) -> Iterator[Row]:
+    yield Row("some", [np.array([0, 2, 1, 0, 3], d)], op.repeated)
+    yield Row("none", [np.array([0, 0], d)], op.repeated)
+
+
+@recipe("spanned", dtypes=(np.dtype("int64"),))
+def _spanned(name: str, d: np.dtype) -> Iterator[Row]:
+    ends = [np.array(2, d), np.array(30, d)]
+    yield Row("clamped", ends, lambda a, b: op.spanned(a, b, 7))
+    yield Row("backwards", ends, lambda a, b: op.spanned(b, a, 7, step=-2))
+    yield Row("open", ends[:1], lambda a: op.spanned(None, a, 7, step=2))
+
+
 @recipe("count_nonzero")
 def _count_nonzero(name: str, d: np.dtype) -> Iterator[Row]:
     for axis in (None, 0, (0, 1)):
