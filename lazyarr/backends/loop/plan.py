@@ -117,12 +117,20 @@ def round_up(n: int) -> int:
     return (n + 63) // 64 * 64 + 64
 
 
-def plan(graph: Graph, precise: bool = False, threads: int = 1, *, by_length: bool = True) -> Plan:
+def plan(
+    graph: Graph,
+    precise: bool = False,
+    threads: int = 1,
+    *,
+    by_length: bool = True,
+    segment: int = SEGMENT,
+) -> Plan:
     """Lower, schedule and emit a graph of ops that the loop family supports.
 
     `precise` keeps divisions that could be products with a reciprocal; loops whose iterations are
     independent are marked where there are more `threads` than one. `by_length`: rows of unknown
-    length get one loop for short ones and another for long ones.
+    length get one loop for short ones and another for long ones. `segment`: the scalar operations
+    after which a function ends.
     """
     program, block = _scheduled(graph)
     drop = shared_dims(block)
@@ -131,7 +139,7 @@ def plan(graph: Graph, precise: bool = False, threads: int = 1, *, by_length: bo
         _function(
             f"part{k}", items, Emitter(many, drop, program.buffer, precise, threads > 1, by_length)
         )
-        for k, items in enumerate(_segments(block))
+        for k, items in enumerate(_segments(block, segment))
     ]
     kept = {
         b: tuple(s for d, s in enumerate(b.shape) if d not in drop.get(b, ()))
@@ -197,13 +205,13 @@ def _ops(item: object) -> int:
     return 1
 
 
-def _segments(block: list) -> list[list]:
+def _segments(block: list, segment: int) -> list[list]:
     """Return a block cut into runs of items that become functions."""
     out: list[list] = [[]]
     size = 0
     for item in block:
         ops = _ops(item)
-        if out[-1] and size + ops > SEGMENT:
+        if out[-1] and size + ops > segment:
             out.append([])
             size = 0
         out[-1].append(item)
