@@ -69,6 +69,8 @@ class _Writer:
     def type(self, t: object) -> str:
         if isinstance(t, TupleType):
             return self.many(t.types)
+        if not isinstance(t, TensorType):
+            raise _UnknownError(repr(t))
         dims = self.text(t.dims) if t.named else ""
         return f"{t.dtype.str}{self.many(t.shape)}{dims}"
 

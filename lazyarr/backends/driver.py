@@ -6,6 +6,7 @@ of a structure is kept on disk (`store.py`), and a structure that is known there
 Checks that fail rerun the interpreter, which raises the same error everywhere.
 """
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -134,7 +135,9 @@ def _fresh(outputs: list, given: Sequence) -> list:
     seen = {id(a) for a in given}
     out = []
     for a in outputs:
-        if id(a) in seen or not isinstance(a, np.ndarray) or a.base is not None:
+        if isinstance(a, list | tuple | dict | str):  # of a type from outside
+            a = copy.copy(a)
+        elif id(a) in seen or not isinstance(a, np.ndarray) or a.base is not None:
             a = np.array(a)
         seen.add(id(a))
         out.append(a)

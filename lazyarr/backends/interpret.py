@@ -1,5 +1,6 @@
 """The interpreter as a backend: every op by its reference, one after the other."""
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,6 +27,9 @@ class Interpreted:
         given = [id(a) for a in arrays]
         out = []
         for value in evaluate(self.graph, arrays):
+            if isinstance(value, list | tuple | dict | str):  # of a type from outside
+                out.append(copy.copy(value))
+                continue
             owned = value.base is None and value.flags.writeable and id(value) not in given
             out.append(value if owned and id(value) not in map(id, out) else np.array(value))
         return out, 0

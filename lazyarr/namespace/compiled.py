@@ -15,6 +15,7 @@ from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.node import symbol as make_symbol
 from lazyarr.graph.traverse import Graph, substitute
+from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.foreign_export import CFunction, as_namespace, export_c, with_rules
 from lazyarr.namespace.foreign_jitted import as_numba
@@ -35,8 +36,9 @@ class Input:
                 f"input {label} is not a symbol but {handle!r}; make inputs with `symbol`."
             )
         self.node, self.type, self.label = node, node.type, node.name or label
-        self.dtype, self.ndim = node.type.dtype, node.type.ndim
-        self.plain = not node.type.named
+        self.dtype = getattr(node.type, "dtype", None)  # types from outside may have none
+        self.ndim = getattr(node.type, "ndim", None)
+        self.plain = isinstance(node.type, TensorType) and not node.type.named
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "node": None}

@@ -4,11 +4,14 @@ Recorded graphs go through `PIPELINE` before they are compiled, and through `INT
 they are interpreted, so that a value that overflows in one tier does not in the other.
 """
 
+import importlib.metadata
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from lazyarr.errors import ArgumentError
 from lazyarr.graph.rewrite import RuleSet, Walk
 from lazyarr.graph.traverse import Graph
 from lazyarr.passes.algebra import ALGEBRA
@@ -80,11 +83,24 @@ SIMPLIFY = RulePass(
     "simplify", (FOLD, ALGEBRA, MOVEMENT, REGROUP, STABILIZE, MASKS, ADDED), OFF | {"composite"}
 )
 SHARE = GraphPass("share_calls", share_calls)
+ENTRY_POINTS = "lazyarr.passes"  # in which packages name rule sets and passes of theirs
+_passes: list[GraphPass] = []  # passes from outside, see `use_pass`
+
+
+def _passed(graph: Graph) -> Graph:
+    """Return a graph after the passes from outside."""
+    for one in _passes:
+        graph = one.function(graph)
+    return graph
+
+
+OUTSIDE = GraphPass("outside", _passed)
 
 PIPELINE: tuple[Pass, ...] = (
     GraphPass("lower_named", lower_named),
     RulePass("stabilize", (STABILIZE,)),  # before composites hide what it looks for
     RulePass("composites", (COMPOSITES,)),
+    OUTSIDE,
     SIMPLIFY,
     GraphPass("loops", loops),
     SIMPLIFY,  # the bodies of joined loops
@@ -115,18 +131,47 @@ def fingerprint(passes: Iterable[Pass] = PIPELINE) -> tuple[object, ...]:
     return tuple(
         (one.name, one.off, tuple(rules.version for rules in one.sets))
         if isinstance(one, RulePass)
-        else one.name
+        else (one.name, *(p.name for p in _passes if one is OUTSIDE))
         for one in passes
     )
 
 
-def use_rules(rules: RuleSet, *wanted: str) -> None:
+def use_rules(rules: RuleSet | str, *wanted: str) -> None:
     """Add rules from outside to the pipeline, all of a set or those with a name or tag.
 
-    What is compiled from now on is simplified by them too; `ADDED.remove(name)` takes one out.
+    A text is the name of an entry point of an installed package. What is compiled from now on is
+    simplified by the rules too; `ADDED.remove(name)` takes one out.
     """
-    for rule in rules.select(*wanted):
+    found = _entry(rules, RuleSet) if isinstance(rules, str) else rules
+    for rule in found.select(*wanted):
         ADDED.add(rule)
+
+
+def use_pass(one: GraphPass | str) -> None:
+    """Run a pass from outside on what is compiled from now on, once composites are expanded.
+
+    A text is the name of an entry point of an installed package; `drop_pass` takes a pass out.
+    """
+    found = _entry(one, GraphPass) if isinstance(one, str) else one
+    if found.name not in [p.name for p in _passes]:
+        _passes.append(found)
+
+
+def drop_pass(name: str) -> None:
+    """Take a pass from outside out again."""
+    _passes[:] = [p for p in _passes if p.name != name]
+
+
+def _entry(name: str, kind: type) -> Any:
+    """Return what an installed package makes known under a name."""
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=name):
+        found = entry.load()
+        if isinstance(found, kind):
+            return found
+        raise ArgumentError(f"{entry.value} is no {kind.__name__} but {found!r}.")
+    raise ArgumentError(
+        f"no installed package has an entry point {name!r} in the group {ENTRY_POINTS!r}."
+    )
 
 
 def switched(

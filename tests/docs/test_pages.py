@@ -13,7 +13,7 @@ PAGES = [p for p in sorted(DOCS.rglob("*.md")) if ">>>" in p.read_text(encoding=
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
 def test_page(page):
     text = page.read_text(encoding="utf-8")
-    for package in ("xarray", "jax", "torch"):
+    for package in ("xarray", "jax", "torch", "numba"):
         if package == "xarray" or f"import {package}" in text:
             pytest.importorskip(package)
     if "import jax" in text:  # as in a fresh process, whatever ran before in this one
