@@ -1,5 +1,6 @@
 """Every form of loop on every backend: derivatives to order 3, batches, names, unknown lengths."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,15 @@ from tests.backend_params import BACKENDS
 
 pytestmark = pytest.mark.backends
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def patient(*slow: str) -> list[Any]:
+    """The backends, of those that compile slowly only what LAZYARR_TEST_BACKENDS names.
+
+    LAZYARR_TEST_BACKENDS=numba,jax pytest tests/namespace/test_control_everywhere.py
+    """
+    named = os.environ.get("LAZYARR_TEST_BACKENDS", "").split(",")
+    return [b for b in BACKENDS if b.values[0] not in slow or b.values[0] in named]
 
 
 # -- derivatives to order 3 -----------------------------------------------------------------------
@@ -113,21 +123,20 @@ def derivatives(f: Callable[[Any], Any], x: Any) -> list[Any]:
     return out
 
 
-def groups() -> list[Any]:
-    """Programs for one compilation: few on backends that compile slowly, the others marked."""
-    few = [nested, while_less, history]
-    rest = [f for f in MONOMIALS if f not in few]
-    found = []
-    for backend in BACKENDS:
-        (name,) = backend.values
-        marks = [pytest.mark.slow] if name in ("numba", "jax") else []
-        found.append(pytest.param(name, few, marks=backend.marks, id=f"{name}-few"))
-        found.append(pytest.param(name, rest, marks=[*backend.marks, *marks], id=f"{name}-rest"))
-    return found
+FEW = [nested, while_less, history]
 
 
-@pytest.mark.parametrize(("backend", "programs"), groups())
-def test_derivatives_to_order_3(backend: str, programs: list[Callable]) -> None:
+@pytest.mark.parametrize("backend", patient("numba", "jax"))
+def test_derivatives_to_order_3(backend: str) -> None:
+    check_derivatives(backend, [f for f in MONOMIALS if f not in FEW])
+
+
+@every_backend
+def test_derivatives_of_few_to_order_3(backend: str) -> None:
+    check_derivatives(backend, FEW)
+
+
+def check_derivatives(backend: str, programs: list[Callable]) -> None:
     x, b = xp.symbol("b", shape=()), 1.3
     found = [v for f in programs for v in derivatives(f, x)]
     got = [float(np.asarray(v)) for v in xp.function([x], found, backend=backend)(b)]
@@ -191,7 +200,7 @@ XS = np.array([[0.5, -1.0, 2.0, 1.5], [1.0, 0.3, -0.2, 0.7], [-0.4, 0.1, 0.2, -2
 KS = np.array([1.5, 3.0, 0.5])
 
 
-@every_backend
+@pytest.mark.parametrize("backend", patient("numba"))
 def test_batches_of_every_form(backend: str) -> None:
     """A batch is its elements one by one, with their gradients."""
     x, k = xp.symbol("x", shape=(3, 4)), xp.symbol("k", shape=(3,))
