@@ -27,6 +27,7 @@ from tests.strategies.recipes import (  # noqa: F401  (each declares its recipes
     control,
     creation,
     decompositions,
+    drawing,
     elementwise,
     fourier,
     indexing,

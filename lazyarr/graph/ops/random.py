@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 
+from lazyarr.errors import DTypeError
 from lazyarr.graph import scalar as s
 from lazyarr.graph.op import NO_GRADIENT
-from lazyarr.graph.ops._declare import elementwise
+from lazyarr.graph.ops._declare import elementwise, variable_of
 from lazyarr.graph.registry import op
 
 _WORD = np.dtype("uint32")
@@ -69,8 +70,17 @@ def _reference(key, counter):
     return (x.astype(_PAIR) << np.uint64(32)) | y.astype(_PAIR)
 
 
+def _prepare(key, counter):
+    operands = variable_of(key), variable_of(counter)
+    for x in operands:
+        if x.type.dtype != _PAIR:
+            raise DTypeError(f"threefry works on uint64, not {x.type.dtype}.")
+    return operands, {}
+
+
 elementwise(
     "threefry",
+    prepare=_prepare,
     formula=_formula,
     reference=_reference,
     accepts="integer",
