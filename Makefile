@@ -32,6 +32,7 @@ lint: $(VENV)/ready-test
 bench: $(VENV)/ready-demo
 	$(BIN)/python -m benchmarks.imports
 	$(BIN)/python -m benchmarks.record
+	$(BIN)/python -m benchmarks.named
 	$(BIN)/python -m benchmarks.compile
 	$(BIN)/python -m benchmarks.models
 	$(BIN)/python -m benchmarks.by_hand

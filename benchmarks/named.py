@@ -1,7 +1,7 @@
 """Groups and windows by name on C, against numpy.bincount, a loop by hand, and xarray.
 
 Bars: the mean of groups within 1.5 x numpy.bincount, the mean of windows within 1.5 x the loop by
-hand, both ahead of xarray. With skipna=False, as in models; the default, which skips NaN, beside it.
+hand, both ahead of xarray. With skipna=False, as in models; beside it the default, which skips NaN.
 """
 
 import ctypes
