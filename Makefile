@@ -36,6 +36,7 @@ bench: $(VENV)/ready-demo
 	$(BIN)/python -m benchmarks.compile
 	$(BIN)/python -m benchmarks.models
 	$(BIN)/python -m benchmarks.by_hand
+	$(BIN)/python -m benchmarks.cost
 	$(BIN)/python -m benchmarks.rows
 	$(BIN)/python -m benchmarks.implicit
 	$(BIN)/python -m benchmarks.deep
