@@ -202,7 +202,7 @@ class Array:
 
     @property
     def at(self) -> "At":
-        """Updates that return a new array: `x.at[i].set(v)`, `x.at[i].add(v)`."""
+        """Updates that give a new array: `x.at[i].set(v)`, `.add`, `.multiply`, `.min`, `.max`."""
         return At(self)
 
     def to_device(self, device: object, /, *, stream: object = None) -> "Array":
@@ -337,7 +337,22 @@ class At:
 
     def add(self, value: object) -> Array:
         """Return the array with the region increased; every duplicate index counts."""
-        return Array(write(self.handle._v, self.key, unwrap(value), add=True))
+        return self._combined(value, "add")
+
+    def multiply(self, value: object) -> Array:
+        """Return the array with the region multiplied; every duplicate index counts."""
+        return self._combined(value, "multiply")
+
+    def min(self, value: object) -> Array:
+        """Return the array with the smaller of each element of the region and the value."""
+        return self._combined(value, "min")
+
+    def max(self, value: object) -> Array:
+        """Return the array with the larger of each element of the region and the value."""
+        return self._combined(value, "max")
+
+    def _combined(self, value: object, how: str) -> Array:
+        return Array(write(self.handle._v, self.key, unwrap(value), how))
 
 
 _OPERATORS = {

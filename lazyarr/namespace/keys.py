@@ -9,7 +9,7 @@ import numpy as np
 
 from lazyarr.errors import BoundsError, ConcretizationError
 from lazyarr.graph.node import UNSET, Variable, compute_values, data
-from lazyarr.graph.ops.indexing import expand_key, gather, getitem, update
+from lazyarr.graph.ops.indexing import expand_key, gather, getitem, op_of, update
 from lazyarr.graph.ops.searching import indices_of
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
@@ -146,39 +146,39 @@ def read(x: Variable, key: object) -> Variable:
     return getitem(x, tuple(many))
 
 
-def write(x: Variable, key: object, value: object, add: bool = False) -> Variable:
-    """Record x with `x[key]` replaced by (or increased by) a value."""
+def write(x: Variable, key: object, value: object, how: str = "set") -> Variable:
+    """Record x with `x[key]` replaced by a value, or combined with it (`how`, as in `update`)."""
     many = entries(key)
     if any(map(_is_open, many)):
-        return _write_open(x, many, value, add)
+        return _write_open(x, many, value, how)
     if not any(map(_is_mask, many)):
-        return update(x, tuple(many), value, add)
+        return update(x, tuple(many), value, how)
     mask = many[0]
     rest = x.ndim - _rank(mask)
     if len(many) == 1 and getattr(value, "ndim", 0) <= rest:
         _check_mask(mask if hasattr(mask, "shape") else np.asarray(mask), x.shape, 0)
         if 0 not in np.shape(mask):
-            return _chosen(x, mask, value, rest, add)
+            return _chosen(x, mask, value, rest, how)
     wide, key = _masks_replaced(x, many)
-    out = update(wide, key, value, add)
+    out = update(wide, key, value, how)
     return out if wide is x else op.reshape(out, x.shape)
 
 
-def _write_open(x: Variable, many: list, value: object, add: bool) -> Variable:
+def _write_open(x: Variable, many: list, value: object, how: str) -> Variable:
     """Record an update of a region with ends known while running: of its lanes, then of x."""
     if any(map(_is_mask, many)):
         raise BoundsError("a mask beside a slice with symbolic ends; write to x[start:stop] first.")
     axis, indices, rest = _open_slice(x, many)
-    lanes = write(gather(x, indices, axis), tuple(rest), value, add)
+    lanes = write(gather(x, indices, axis), tuple(rest), value, how)
     return op.take_set(x, indices, lanes, axis=axis)
 
 
-def _chosen(x: Variable, mask: object, value: object, rest: int, add: bool) -> Variable:
-    """x where a mask is false, a value (or x increased by it) where it is true."""
+def _chosen(x: Variable, mask: object, value: object, rest: int, how: str) -> Variable:
+    """x where a mask is false, a value (or x combined with it) where it is true."""
     mask = mask if mask.__class__ is Variable else data(np.array(mask))
     if rest:
         mask = op.reshape(mask, (*mask.shape, *(1,) * rest))  # type: ignore[attr-defined]
-    new = op.add(x, value) if add else value
+    new = value if how == "set" else op_of(how)(x, value)
     if new.__class__ is Variable and new.type.dtype != x.type.dtype:
         new = op.astype(new, x.type.dtype)
     out = op.where(mask, new, x)

@@ -138,13 +138,25 @@ class At:
 
     def set(self, value: object):
         """Return the array with the region replaced; of duplicate indices the last wins."""
-        return self._updated(value, add=False)
+        return self._updated(value, "set")
 
     def add(self, value: object):
         """Return the array with the region increased; every duplicate index counts."""
-        return self._updated(value, add=True)
+        return self._updated(value, "add")
 
-    def _updated(self, value: object, add: bool):
+    def multiply(self, value: object):
+        """Return the array with the region multiplied; every duplicate index counts."""
+        return self._updated(value, "multiply")
+
+    def min(self, value: object):
+        """Return the array with the smaller of each element of the region and the value."""
+        return self._updated(value, "min")
+
+    def max(self, value: object):
+        """Return the array with the larger of each element of the region and the value."""
+        return self._updated(value, "max")
+
+    def _updated(self, value: object, how: str):
         x = self.handle._v
         keys = {d: _key(k)[0] for d, k in by_dim(self.key, x.type.dims).items()}
         arrays = [d for d, k in keys.items() if k.__class__ is Variable and k.type.ndim]
@@ -152,7 +164,7 @@ class At:
             raise ShapeError(f"an update takes one index array, got some for {arrays}.")
         region = isel(x, keys)
         plain = tuple(_unnamed_key(keys.get(d, slice(None))) for d in x.type.dims)
-        out = update(unnamed(x), plain, _fitted(value, region.type), add)
+        out = update(unnamed(x), plain, _fitted(value, region.type), how)
         from_dims = _named_again(out, x.type.dims)
         return self.handle._like(from_dims, self.handle.coords)
 

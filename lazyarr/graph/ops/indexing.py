@@ -7,16 +7,18 @@ scatter ops trust theirs. The updates `set_at`, `add_at` (a basic region) and `t
 """
 
 import operator
+from collections.abc import Callable
 
 import numpy as np
 
 from lazyarr.errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from lazyarr.graph import dtypes, shapes
-from lazyarr.graph.node import Variable, as_operand
+from lazyarr.graph.node import Variable, as_operand, symbol
 from lazyarr.graph.op import AxisMap
 from lazyarr.graph.ops._declare import axis_of, composite, declare, variable_of
 from lazyarr.graph.registry import op
 from lazyarr.graph.shapes import Size
+from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
 
 # -- keys -----------------------------------------------------------------------------------------
@@ -475,8 +477,14 @@ def _joint(y: Variable, arrays: list) -> tuple[Variable, int, Variable]:
     return op.reshape(y, shape), front, joint
 
 
-def update(x: Variable, key: object, value: object, add: bool = False) -> Variable:
-    """Record x with `x[key]` replaced by (or increased by) a value."""
+COMBINE = {"add": "add", "multiply": "multiply", "min": "minimum", "max": "maximum"}
+
+
+def update(x: Variable, key: object, value: object, how: str = "set") -> Variable:
+    """Record x with `x[key]` replaced by a value, or combined with it (`how`: see COMBINE)."""
+    if how not in ("set", "add"):
+        return _combined(x, key, value, op_of(how))
+    add = how == "add"
     basic, arrays, apart = _split_key(x, key)
     value = variable_of(value)
     if not arrays:
@@ -488,6 +496,31 @@ def update(x: Variable, key: object, value: object, add: bool = False) -> Variab
         inner = _update_lanes(region, arrays, value, add, apart)
         return update(x, tuple(basic), inner)
     return _update_lanes(x, arrays, value, add, apart)
+
+
+def op_of(how: str) -> Callable:
+    """Return the op by which an update combines what was there with a value."""
+    return getattr(op, COMBINE[how])
+
+
+def _combined(x: Variable, key: object, value: object, combine: Callable) -> Variable:
+    """Record an update that combines; index arrays are walked, so that every duplicate counts."""
+    if value.__class__ is Variable and value.type.dtype != x.type.dtype:
+        value = op.astype(value, x.type.dtype)
+    if not _split_key(x, key)[1]:
+        return update(x, key, combine(getitem(x, key), value))
+    count = shapes.product(x.shape)
+    places = getitem(op.reshape(op.arange(0, count, 1, dtype=dtypes.int64), x.shape), key)
+    if value.__class__ is not Variable:
+        value = op.full((), value, dtype=x.type.dtype)
+    values = op.reshape(op.broadcast_to(value, places.shape), (-1,))
+    flat, places = op.reshape(x, (-1,)), op.reshape(places, (-1,))
+    carry, i = symbol(flat.type), symbol(TensorType(dtypes.int64, ()))
+    v = symbol(TensorType(x.type.dtype, ()))
+    changed = op.take_set(carry, i, combine(gather(carry, i, 0), v), axis=0)
+    body = Graph([carry, i, v], [changed])
+    steps = {"length": places.shape[0], "reverse": False, "n_carry": 1, "n_xs": 2}
+    return op.reshape(op.pick(op.scan(body, (flat, places, values), **steps), 0), x.shape)
 
 
 def _update_lanes(x: Variable, arrays: list, value: Variable, add: bool, apart: bool) -> Variable:
