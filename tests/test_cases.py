@@ -218,21 +218,6 @@ def test_one_element_of_a_huge_array_is_cheap() -> None:
     tracemalloc.stop()
 
 
-@cheap
-def test_deep_graph(backend: str) -> None:
-    """Deeper than the default recursion limit, with a gradient."""
-    x = xp.symbol("x", shape=())
-    y = x
-    for _ in range(4_000):
-        y = xp.sin(y) + x
-    f = xp.function([x], [y, xp.grad(y, x)], backend=backend)
-    value, slope, v = 0.1, 1.0, 0.1
-    for _ in range(4_000):
-        slope, value = np.cos(value) * slope + 1, np.sin(value) + v
-    np.testing.assert_allclose(f(0.1), [value, slope], rtol=1e-10)
-    assert repr(y)
-
-
 @pytest.mark.parametrize("ask", [bool, int, float, complex], ids=lambda f: f.__name__)
 def test_numbers_asked_of_a_symbol(ask) -> None:
     x = xp.symbol("speed", shape=())
