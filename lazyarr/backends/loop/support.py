@@ -12,8 +12,6 @@ from lazyarr.graph.node import Variable
 from lazyarr.graph.types import TensorType, TupleType, Type
 
 REAL = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
-
-
 COMPLEX = frozenset(("complex64", "complex128"))
 
 
@@ -62,10 +60,11 @@ def _prims(node: Variable) -> set[str]:
     for k, x in enumerate(node.inputs):
         own = x.dtype if x.__class__ is Variable else compute
         args.append(scalar.var(k, compute if op.promoted is None or k in op.promoted else own))
-    found, stack = set(), [op.formula(*args, **node.params)]
+    found, seen, stack = set(), set(), [op.formula(*args, **node.params)]
     while stack:
         e = stack.pop()
-        if e.prim not in ("var", "const"):
+        if e.prim not in ("var", "const") and e not in seen:
+            seen.add(e)
             if any(a.dtype.kind == "c" for a in e.args):
                 found.add(e.prim)
             stack.extend(e.args)
