@@ -97,7 +97,9 @@ def function_of(name: str) -> Callable:
         if kwargs:
             if "device" in kwargs:
                 _check_device(kwargs.pop("device"))
-            if "ddof" in kwargs:  # NumPy's word
+            if kwargs.get("out", ...) is None:  # NumPy's words
+                del kwargs["out"]
+            if "ddof" in kwargs:
                 kwargs["correction"] = kwargs.pop("ddof")
             for k in _VALUES.intersection(kwargs):
                 kwargs[k] = _unwrapped(kwargs[k])

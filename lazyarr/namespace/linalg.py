@@ -1,10 +1,13 @@
 """`lazyarr.linalg`: linear algebra. XTensors take `dims=` where a matrix is meant."""
 
+import functools
 from collections import namedtuple
 from collections.abc import Callable
 
+import numpy as np
+
 from lazyarr.graph.ops.control import picks
-from lazyarr.graph.registry import OPS
+from lazyarr.graph.registry import OPS, op
 from lazyarr.namespace import functions, xtensor_linalg
 from lazyarr.namespace.array import Array, unwrap
 from lazyarr.namespace.xtensor import XTensor
@@ -17,6 +20,7 @@ RESULTS = {
     "slogdet": namedtuple("SlogdetResult", "sign logabsdet"),
     "svd": namedtuple("SVDResult", "U S Vh"),
 }
+LstsqResult = namedtuple("LstsqResult", "x residuals rank s")
 
 __all__ = [*functions.LINALG, *RESULTS]
 
@@ -58,4 +62,34 @@ def einsum(dims, *operands):
     return xtensor_linalg.einsum(dims, *operands)
 
 
-__all__ += ["einsum"]
+def lstsq(a, b, rcond: float | None = None) -> LstsqResult:
+    """Return the x that makes a x nearest to b, by singular values.
+
+    a: a matrix (m, n); b: (m,) or (m, k). Singular values below `rcond` times the largest
+    (machine precision times max(m, n) unless told) count as 0. The result holds x, the squared
+    lengths of the residuals of each column, the rank of a, and its singular values.
+
+    >>> import lazyarr as xp
+    >>> a = xp.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> xp.linalg.lstsq(a, xp.asarray([1.0, 3.0, 5.0])).x.compute().round(6)
+    array([1., 2.])
+    """
+    m, y = (functions.asarray(v)._v for v in (a, b))
+    m, y = (v if v.type.dtype.kind in "fc" else op.astype(v, np.float64) for v in (m, y))
+    left, s, right = picks(op.svd(m, full_matrices=False))
+    if rcond is None:
+        size = functools.reduce(op.maximum, (op.size_value(n) for n in m.shape))
+        least = op.multiply(op.astype(size, s.type.dtype), float(np.finfo(s.type.dtype).eps))
+    else:
+        least = float(rcond)
+    used = op.greater(s, op.multiply(op.max(s), least))
+    inverse = op.where(used, op.divide(1, op.where(used, s, 1)), 0)
+    parts = op.matmul(op.conj(op.matrix_transpose(left)), y)
+    scale = inverse if y.type.ndim == 1 else op.expand_dims(inverse, axis=1)
+    x = op.matmul(op.conj(op.matrix_transpose(right)), op.multiply(parts, scale))
+    residuals = op.sum(op.square(op.abs(op.subtract(y, op.matmul(m, x)))), axis=0)
+    rank = op.sum(op.astype(used, np.int64))
+    return LstsqResult(*map(Array, (x, residuals, rank, s)))
+
+
+__all__ += ["einsum", "lstsq"]

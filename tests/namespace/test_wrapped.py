@@ -171,7 +171,6 @@ for _name in ("sum", "mean", "max", "min", "prod", "std", "var", "median", "cums
 # What xarray itself computes or refuses, or what a lazy array cannot do yet.
 HOLES = {
     "round to decimals": "round of the standard takes no number of decimals",
-    "weighted": "xarray multiplies booleans by tensordot",
     "isel pointwise": "xarray refuses vectorized indexing of arrays of the standard",
 }
 

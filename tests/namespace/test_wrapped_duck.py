@@ -7,8 +7,8 @@ for _marker in ("flaky", "network", "mypy", "slow_hypothesis"):  # that xarray's
     pytest.mark._config.addinivalue_line("markers", f"{_marker}: of xarray")  # type: ignore
 duck = pytest.importorskip("xarray.tests.test_duck_array_wrapping")
 
-# Beside what xarray itself expects to fail (bottleneck, numbagg, SciPy).
-HOLES = {"weighted": "xarray multiplies booleans by tensordot, which the standard does not know"}
+# Nothing beside what xarray itself expects to fail with every library (bottleneck, numbagg, SciPy).
+HOLES: dict = {}
 
 duck.NAMESPACE_ARRAYS["lazyarr"] = {
     "attrs": {"array": "Array", "constructor": "asarray"},

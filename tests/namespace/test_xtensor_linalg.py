@@ -7,6 +7,7 @@ import lazyarr as xp
 from lazyarr import XTensor
 from lazyarr.errors import DimError
 from lazyarr.namespace import xtensor_linalg as linalg
+from lazyarr.testing import check_grads
 
 pytestmark = pytest.mark.fast
 RNG = np.random.default_rng(0)
@@ -123,3 +124,19 @@ def test_dims_are_never_guessed() -> None:
         xp.linalg.inv(named(matrices()))
     with pytest.raises(DimError, match="right side"):
         linalg.solve(named(matrices()), XTensor(np.ones(2), dims="z"), dims=("row", "col"))
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 3), (3, 5)])
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_least_squares(shape: tuple, columns: tuple) -> None:
+    """As NumPy's, also where columns depend on each other; it has a gradient."""
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=(shape[0], *columns))
+    for a in (rng.normal(size=shape), np.outer(np.arange(1.0, shape[0] + 1), np.ones(shape[1]))):
+        want, _, rank, values = np.linalg.lstsq(a, b, rcond=None)
+        got = np.linalg.lstsq(xp.asarray(a), xp.asarray(b))
+        assert isinstance(got.x, xp.Array) and int(got.rank) == rank
+        np.testing.assert_allclose(got.x, want, atol=1e-9)
+        np.testing.assert_allclose(got.s, values, atol=1e-9)
+        np.testing.assert_allclose(got.residuals, np.sum((b - a @ want) ** 2, 0), atol=1e-9)
+    check_grads(lambda y: xp.sum(xp.linalg.lstsq(a, y).x ** 2), (b,), order=1)

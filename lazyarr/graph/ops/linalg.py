@@ -91,10 +91,13 @@ def contract(a, b, spec, /):
 
 
 def _numeric_pair(x1, x2, what):
+    """Two arrays of numbers; booleans beside numbers count as 0 and 1, as in a product."""
     x1, x2 = (variable_of(v) for v in operands_of(x1, x2))
-    for x in (x1, x2):
-        if x.type.dtype == dtypes.bool_:
-            raise DTypeError(f"{what} takes numeric dtypes, got bool; cast with astype.")
+    a, b = x1.type.dtype, x2.type.dtype
+    if a == b == dtypes.bool_:
+        raise DTypeError(f"{what} takes numeric dtypes, got bool; cast with astype.")
+    if dtypes.bool_ in (a, b):
+        x1, x2 = (op.astype(x1, b), x2) if a == dtypes.bool_ else (x1, op.astype(x2, a))
     return x1, x2
 
 
