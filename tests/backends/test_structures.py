@@ -77,6 +77,19 @@ def test_a_thousand_evaluations_make_few_structures():
     assert made <= MOST
 
 
+@pytest.mark.backends
+def test_options_that_change_a_program_have_their_own():
+    x = xp.asarray(np.linspace(-700.0, 700.0, 1000))
+    with xp.set_options(backend="c", tier="compile"):
+        fast = xp.exp(x).compute()
+        with xp.set_options(precise=True):
+            exact = xp.exp(x).compute()
+        again = xp.exp(x).compute()
+    np.testing.assert_array_equal(fast, again)
+    want = np.exp(x.compute().astype(np.longdouble))
+    assert np.max(np.abs((exact - want) / want)) < np.max(np.abs((fast - want) / want))
+
+
 def key(handle) -> object:
     return key_of(pending([handle._v]))
 

@@ -15,6 +15,7 @@ from lazyarr.graph.scalar import PRIMS, Scalar
 
 BLOCK = 64  # elements that go through all stages together
 DEAR = 10  # cost of a primitive from which it counts as a link
+LEAST = 32  # elements for which more loops pay
 LINKS = 3  # of the longest chain, from which stages pay
 SIDE_BY_SIDE = 3  # as many functions for each link keep a processor busy by themselves
 WAITING = 32  # values that may wait in arrays
@@ -33,6 +34,8 @@ def split(loop: ir.For) -> list[Stage] | None:
     """Return the stages of a vector loop, None where it is better in one."""
     simple = ir.Let | ir.Load | ir.Store | ir.Accumulate
     if loop.work is not None or not all(isinstance(n, simple) for n in loop.body):
+        return None
+    if loop.extent.prim == "const" and loop.extent.args[0] < LEAST:
         return None
     stored = {n.buffer for n in loop.body if isinstance(n, ir.Store)}
     changed = {n.local for n in loop.body if isinstance(n, ir.Accumulate)}

@@ -38,6 +38,12 @@ def test_functions_side_by_side_stay_in_one_loop():
     assert "s_t" not in compiled(wide, *["float64"] * 3)[0].source
 
 
+@pytest.mark.parametrize(("n", "staged"), [(8, False), (64, True)])
+def test_loops_known_to_be_short_stay_whole(n, staged):
+    x = xp.symbol("x", shape=(n,))
+    assert ("s_t" in xp.function([x], chain(x, 4), backend="c").source) == staged
+
+
 PROGRAMS = {
     "value": lambda x, y, k: chain(x, 4),
     "sum": lambda x, y, k: xp.sum(chain(x, 5)),
