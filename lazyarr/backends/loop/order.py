@@ -3,7 +3,7 @@
 Strides decide: the axis along which most memory is walked by ones becomes the innermost loop, the
 others stand outside by falling stride, kept ones before reduced ones. Short static axes beside a
 longer one are unrolled, so that a loop over observations holds the 3 or 5 steps inside as straight
-code.
+code. Where all are short, the last one is the loop, and stores lie side by side.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,8 @@ def order_of(s: Statement) -> Order:
     serial = scattered_axes(s)
     unrolled, copies = [], 1
     long = [a for a in s.axes if not is_short(a)]
-    for axis in reversed([a for a in s.axes if is_short(a) and a not in serial]):
+    short = [a for a in s.axes if is_short(a) and a not in serial]
+    for axis in reversed(short) if long else short:
         limit = MOST_UNROLLED if long else ALONE
         if copies * axis.extent <= limit:
             unrolled.insert(0, axis)

@@ -87,6 +87,15 @@ def test_short_static_axes_are_unrolled_inside_one_loop() -> None:
     assert not p.slots
 
 
+def test_where_all_axes_are_short_the_last_is_walked() -> None:
+    """So that what is stored lies side by side: the first axis is unrolled."""
+    x, y = leaf(4, 4), leaf(4)
+    p = planned([x, y], [op.sum(x * y, axis=0), x * y])
+    assert loops(p) and all(kinds == ["simd"] for kinds in loops(p))
+    loop = next(n for f in p.functions for n in f.body if isinstance(n, ir.For))
+    assert loop.counter in {n.offset for n in loop.body if isinstance(n, ir.Store)}
+
+
 def test_strided_reads_stay_out_of_vector_loops() -> None:
     x, w, y = leaf(N, 5), leaf(5), leaf(N)
     eta = op.matmul(x, w)
