@@ -19,7 +19,7 @@ from lazyarr.backends.c.launcher import Interface, Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache
 from lazyarr.backends.loop.donate import reusable
-from lazyarr.backends.loop.externals import NEEDED, externals_of
+from lazyarr.backends.loop.externals import NEEDED, REAL, externals_of
 from lazyarr.backends.loop.lapack import address, pointers
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
@@ -82,7 +82,7 @@ class CBackend:
 
 def has_routine(routine: str, dtype: np.dtype) -> bool:
     """Tell whether programs can call a library routine on arrays of a dtype."""
-    if routine not in mathfns.FUNCTIONS:
+    if routine not in mathfns.FUNCTIONS or (dtype.kind == "c" and routine in REAL):
         return False
     names = externals_of(routine, dtype) if routine in NEEDED else ()
     return all(address(name) for name in names if not name.endswith(".data"))

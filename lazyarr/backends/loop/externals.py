@@ -26,6 +26,7 @@ EXTERNALS: dict[str, tuple[str, ...]] = {
 }
 # Routines that have no loops of their own to take instead.
 NEEDED = frozenset({"qr", "svd", "eigh", "eig", "fourier", "fourier_half", "fourier_real"})
+REAL = frozenset({"sort", "argsort", "search"})  # routines that compare elements
 COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # names that differ for complex matrices
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 

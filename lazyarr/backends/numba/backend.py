@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 
 from lazyarr.backends.cache import cache_key, open_cache
-from lazyarr.backends.loop.externals import NEEDED, externals_of
+from lazyarr.backends.loop.externals import NEEDED, REAL, externals_of
 from lazyarr.backends.loop.lapack import address
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
@@ -35,7 +35,6 @@ from lazyarr.graph.types import TensorType
 
 _FILE = "program.py"
 SEGMENT = 60  # scalar operations in one function: time to compile grows faster than its length
-REAL = {"sort", "argsort", "search"}  # routines for real numbers alone
 
 
 class NumbaBackend:
