@@ -20,7 +20,7 @@ from lazyarr.graph.types import TensorType
 from lazyarr.namespace.array import Array
 from lazyarr.namespace.compiled import check_inputs, is_leaf, labelled, output_node
 from lazyarr.namespace.functions import asarray
-from lazyarr.namespace.programs import shared_program
+from lazyarr.namespace.programs import runner, shared_program
 from lazyarr.namespace.tree import flatten, tree_map, unflatten
 from lazyarr.namespace.xtensor import XTensor
 from lazyarr.namespace.xtensor_dataset import as_labelled, is_foreign
@@ -138,11 +138,11 @@ def _trace(f: Callable, tree, handles: list, values: list, backend: str | None) 
     if numbers or any(isinstance(h, XTensor) and h._coords for h in handles):
         program, held = shared_program(graph, backend or "auto", numbers)
     else:
-        program = Program(graph, backend or "auto")
+        program = runner(Program(graph, backend or "auto"))
 
     def run(given: Sequence):
-        values = [np.asarray(v) for v in compute_nodes([h._v for h in given])]
-        out = iter(program([*values, *held]))
+        values = compute_nodes([h._v for h in given])
+        out = iter(program(*values, *held))
         return unflatten(out_tree, [_with_value(x, next(out)) if is_leaf(x) else x for x in found])
 
     return run

@@ -26,10 +26,12 @@ class Tree:
 
 
 LEAF, NOTHING = Tree(None), Tree("none")
+_MOST = 256
 
 # Containers that other modules know: each class has `holds(value)`, `parts(value)`, which gives
 # keys, children and what else there is to know (hashable), and `build(keys, children, static)`.
 CONTAINERS: list = []
+_LEAVES: set[type] = set()  # classes met that are no containers; what is one depends on the class
 
 
 def flatten(value: object) -> tuple[list, Tree]:
@@ -39,6 +41,9 @@ def flatten(value: object) -> tuple[list, Tree]:
 
 
 def _flatten(value: object, found: list) -> Tree:
+    if value.__class__ in _LEAVES:
+        found.append(value)
+        return LEAF
     if value is None:
         return NOTHING
     for container in CONTAINERS:
@@ -54,6 +59,8 @@ def _flatten(value: object, found: list) -> Tree:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(f.name for f in dataclasses.fields(value))
         return Tree(type(value), names, tuple(_flatten(getattr(value, n), found) for n in names))
+    if len(_LEAVES) < _MOST:
+        _LEAVES.add(value.__class__)
     found.append(value)
     return LEAF
 
