@@ -69,7 +69,6 @@ def test_slices_of_slices(backend: str) -> None:
             np.testing.assert_array_equal(f(array), want)
 
 
-@pytest.mark.xfail(reason="the bounds of a slice cannot be symbols yet", strict=True)
 @backends
 def test_slice_then_index_at_run_time(backend: str) -> None:
     """b[i:i+4][j] clamps the slice, then indexes what is left."""
