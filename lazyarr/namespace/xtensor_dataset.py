@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lazyarr.backends.implicit import compute_nodes
 from lazyarr.config import options
 from lazyarr.errors import DimError, LabelError, near_match
+from lazyarr.namespace import xtensor_text
 from lazyarr.namespace.tree import CONTAINERS
 from lazyarr.namespace.xtensor import XTensor, as_xtensor
 from lazyarr.namespace.xtensor_data import is_labelled
@@ -83,9 +84,13 @@ class XDataset(Mapping):
         return len(self._vars)
 
     def __repr__(self) -> str:
-        rows = "".join(f"\n    {k}: {x.dims} {x.dtype}" for k, x in self._vars.items())
-        sizes = ", ".join(f"{d}: {s}" for d, s in self.sizes.items())
-        return f"<lazyarr.XDataset ({sizes})>\nVariables:{rows}\nCoordinates: {list(self.coords)}"
+        return xtensor_text.dataset_text(self)
+
+    def _repr_html_(self) -> str:
+        return xtensor_text.dataset_html(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self._vars, *self.coords]
 
     @property
     def data_vars(self) -> dict[str, XTensor]:

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,19 @@ def test_page(page):
     result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_the_named_example_runs():
+    pytest.importorskip("xarray")
+    path = DOCS.parent / "examples" / "named_dims.py"
+    spec = importlib.util.spec_from_file_location("named_dims_example", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    given, found = example.results("interpret")
+    months = given.groupby("time.month")
+    for name, want in (("months", months.mean()), ("spread", months.std())):
+        xarray = importlib.import_module("xarray")
+        xarray.testing.assert_allclose(found[name], want)
+    hottest = float(months.mean().max("month").sum())
+    moved = given.fillna(0.0) * found["influence"]  # the means are linear in what is there
+    assert abs(float(moved.sum()) - hottest) < 1e-9

@@ -317,8 +317,20 @@ def test_text(x: XTensor) -> None:
     shown = repr(x)
     for part in ("'height'", "x: 2, y: 3", "float64", "* x", "'u' 'v'", "units: m"):
         assert part in shown
-    assert "<table>" in x._repr_html_() and "height" in x._repr_html_()
-    assert "obs: obs" in repr(xp.symbol("s", dims="obs"))
+    assert "obs: ?" in repr(xp.symbol("s", dims="obs"))
+    days = x.rename(x="t").assign_coords(t=np.array(["2020-01-01", "2020-01-02T06:00"], "M8[ns]"))
+    assert "2020-01-01 2020-01-02T06:00:00" in repr(days)
+
+
+def test_notebook_form(x: XTensor) -> None:
+    """Dims with labels are bold, names are escaped, nothing is computed."""
+    with xp.no_implicit_eval():
+        shown = (x * 2).rename("<b>").drop_vars("x")._repr_html_()
+        whole = xp.XDataset({"h": x}, attrs={"made": "<i>"})._repr_html_()
+    assert "(x: 2, <b>y</b>: 3)" in shown and "&lt;b&gt;" in shown and "Coordinates (1)" in shown
+    assert "Variables (1)" in whole and "&lt;i&gt;" in whole and "data[2, 3]" in whole
+    assert "h" in xp.XDataset({"h": x})._ipython_key_completions_()
+    assert {"x", "y"} <= set(x._ipython_key_completions_())
 
 
 def test_pipe_and_copy(x: XTensor) -> None:
