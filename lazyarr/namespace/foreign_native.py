@@ -159,7 +159,7 @@ class Target:
                 jax.ffi.register_ffi_target(
                     self.name, jax.ffi.pycapsule(loaded.handler), platform="cpu"
                 )
-                _registered[self.name] = loaded
+                _registered[self.name] = loaded, source.pointers
 
     def _handler(self, version: str, entry: str) -> str:
         plan = self.plan

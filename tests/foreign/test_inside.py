@@ -247,6 +247,19 @@ def test_numba_functions_with_declared_types_and_cfuncs(backend):
         xp.wrap_numba(pointers, out=0)
 
 
+@needs_numba
+@on_compiled
+def test_programs_with_functions_of_numba_are_pickled(backend):
+    numba = pytest.importorskip("numba")
+    x = xp.symbol("x", shape=(5,))
+    inner = xp.wrap_numba(numba.njit(lambda x: x * 3), out=0)
+    g = xp.function([x], inner(x + 1) + 1, backend=backend)
+    again = pickle.loads(pickle.dumps(g.program.variants[(), ()].steps[0].run))
+    outputs, code = again([POINT])
+    assert code == 0
+    np.testing.assert_allclose(outputs[0], (POINT + 1) * 3 + 1)
+
+
 # -- memory ----------------------------------------------------------------------------------------
 
 SPOIL = """

@@ -101,8 +101,12 @@ class Jitted:
         return numba.njit(self._made(names, ins, outs, {"mutable": mutable}))
 
     def address(self, native: Native | None = None) -> int:
-        """Return the address of a C function of sizes and pointers."""
-        return _entry(self).address
+        """Return the address of a C function of sizes and pointers, which lives as long as this."""
+        entry = self.__dict__["kept"] = _entry(self)
+        return entry.address
+
+    def __getstate__(self) -> dict:
+        return {k: v for k, v in self.__dict__.items() if k != "kept"}
 
     def _names(self) -> list[str]:
         return [
