@@ -89,3 +89,27 @@ def test_refusals():
     i = xp.symbol("i", dtype="int64", shape=())
     with pytest.raises(IndexError, match="step"):
         x[i :: xp.symbol("k", dtype="int64", shape=())]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_windows_in_loops(backend):
+    x = xp.symbol("x", shape=(None,))
+
+    def step(total, i):
+        return total + xp.sum(x[i : i + 2] * 2.0), total
+
+    f = xp.function([x], list(xp.scan(step, xp.asarray(0.0), xp.arange(4))), backend=backend)
+    total, before = f(np.arange(4.0))
+    assert total == 2 * (1 + 3 + 5 + 3)
+    np.testing.assert_array_equal(before, [0, 2, 8, 18])
+
+
+def test_what_each_step_finds_by_itself_cannot_be_stacked():
+    x = xp.symbol("x", shape=(None,))
+    with pytest.raises(ValueError, match="found in each step.*test_open_slices"):
+        xp.scan(lambda c, i: (c, x[i : i + 2]), xp.asarray(0.0), xp.arange(4))
+    total, _ = xp.scan(
+        lambda c, i: (c + xp.sum(x[i : i + 2] ** 2), c), xp.asarray(0.0), xp.arange(4)
+    )
+    with pytest.raises(ValueError, match="fixed length"):
+        xp.grad(total, x)

@@ -10,12 +10,14 @@ steps it took. Every other loop is made of this one: a choice is a loop of no or
 import numpy as np
 
 from lazyarr.errors import ArgumentError, ShapeError
+from lazyarr.graph import shapes
 from lazyarr.graph.evaluate import evaluate
 from lazyarr.graph.node import symbol
 from lazyarr.graph.ops._declare import declare
 from lazyarr.graph.ops.control_reverse import is_float, picks, reached, scan_vjp
 from lazyarr.graph.registry import op
-from lazyarr.graph.traverse import Graph
+from lazyarr.graph.shapes import Size
+from lazyarr.graph.traverse import Graph, sizes_spoken_of
 from lazyarr.graph.types import TensorType, TupleType
 
 __all__ = ["pick", "picks", "scan"]
@@ -73,8 +75,26 @@ def _scan_infer(types, params):
         known = isinstance(t.shape[0], int) and isinstance(params["length"], int)
         if known and t.shape[0] != params["length"]:
             raise ShapeError(f"xs have {t.shape[0]} elements, the loop has {params['length']}.")
+    _check_stackable(params["body"], outputs[n_carry:])
     ys = [TensorType(t.dtype, (params["length"], *t.shape)) for t in outputs[n_carry:]]
     return TupleType((*types[:n_carry], *ys, *count))
+
+
+def _check_stackable(body, types):
+    """Refuse to stack values whose size each step finds by itself."""
+    if not any(isinstance(s, Size) for t in types for s in t.shape):
+        return
+    told = set().union(*(sizes_spoken_of(v) for v in body.inputs))
+    for v in body.toposort():
+        if v.expr is None or "finds_sizes" not in v.op.facts:
+            continue
+        found = sizes_spoken_of(v) - told
+        if any(shapes.atoms(s) & found for t in types for s in t.shape if isinstance(s, Size)):
+            raise ShapeError(
+                f"a size is found in each step ({v.op.name}, made at {v.where_made()}), so values "
+                "of it cannot be stacked, nor kept for a derivative. For a window of fixed length "
+                "write take(x, i + arange(k)) instead of x[i:i+k]."
+            )
 
 
 def _scan_jvp(ctx, tangents, y, *inputs, **params):
