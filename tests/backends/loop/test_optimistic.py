@@ -9,8 +9,11 @@ import pytest
 import lazyarr as xp
 from lazyarr.backends.loop.check import check
 from lazyarr.backends.loop.interpret import run
-from lazyarr.backends.loop.ir import For, Let, walk
+from lazyarr.backends.loop.ir import For, Let, Store, walk
 from lazyarr.backends.loop.plan import Plan, plan
+from lazyarr.graph.evaluate import evaluate
+from lazyarr.graph.traverse import Graph
+from lazyarr.passes import pipeline
 from tests.backend_params import BACKENDS
 
 STEPS = 40
@@ -88,25 +91,47 @@ def in_loops(prim: str, made: Plan) -> int:
     )
 
 
-@pytest.mark.backends
-def test_a_loop_is_taken_again_with_tests() -> None:
-    """Plain products first; the loop with tests takes no step unless a carry is NaN."""
+def simple(**how: Any) -> tuple[Plan, Callable[..., list]]:
+    """Value and gradient of a loop of products: its plan, and its meaning."""
     x, w = xp.symbol("x", shape=(STEPS,)), xp.symbol("w", shape=())
     last, _ = xp.scan(lambda c, e: (c * w + e * c, None), 0.5, x)
-    call = xp.function([x, w], xp.value_and_grad(last, [x, w]), backend="c")
-    (step,) = call.program.variants[(), ()].steps
-    made = plan(step.graph)
+    value, slopes = xp.value_and_grad(last, [x, w])
+    graph = pipeline.run(Graph([x._v, w._v], [v._v for v in (value, *slopes)]))
+    made = plan(graph, **how)
     check(made)
+    return made, lambda *arrays: evaluate(graph, arrays)
+
+
+def assert_meaning(made: Plan, meaning: Callable[..., list]) -> None:
+    for point in points():
+        arrays = [point, np.array(0.7)]
+        with np.errstate(all="ignore"):
+            out, code = run(made, arrays)
+            want = meaning(*arrays)
+        assert code == 0
+        for a, b in zip(out, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.fast
+def test_a_loop_is_taken_again_with_tests() -> None:
+    """Plain products first; the loop with tests takes no step unless a carry is NaN."""
+    made, meaning = simple()
     again = [
         n for f in made.functions for n in walk(f.body)
         if isinstance(n, For) and n.kind == "serial" and n.extent.prim == "var"
     ]  # fmt: skip
     assert in_loops("absorb", made) == 1 == len(again)
     assert any(isinstance(n, Let) and n.value.prim == "absorb" for n in again[0].body)
-    for point in points():
-        with np.errstate(all="ignore"):
-            out, code = run(made, [point, np.array(0.7)])
-            want = call(point, 0.7)
-        assert code == 0
-        for a, b in zip(out, [want[0], *want[1]], strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert_meaning(made, meaning)
+
+
+@pytest.mark.fast
+def test_carries_of_several_functions_stay_in_registers() -> None:
+    """A loop whose carries another function starts or reads does not go through memory."""
+    made, meaning = simple(segment=1)
+    assert len(made.functions) > 2
+    loops = [n for f in made.functions for n in f.body if isinstance(n, For)]
+    stores = [n for loop in loops for n in walk(loop.body) if isinstance(n, Store)]
+    assert stores and all(made.shapes[n.buffer] not in ((), (1,)) for n in stores)
+    assert_meaning(made, meaning)
