@@ -43,6 +43,7 @@ _HOME = {
     "lazyarr.backends.base": ("backend_names", "get_backend", "register_backend"),
     "lazyarr.backends.implicit": ("explain_forces", "no_implicit_eval"),
     "lazyarr.backends.stats": ("stats",),
+    "lazyarr.backends.tiers": ("wait_for_compiles",),
     "lazyarr.namespace.array": ("Array",),
     "lazyarr.namespace.compiled": ("function",),
     "lazyarr.namespace.control": (
