@@ -23,10 +23,17 @@ def before_and_after(run):
     return {k: v - first.get(k, 0) for k, v in xp.stats().items()}
 
 
-@pytest.fixture(params=["interpret", "c"])
+@pytest.fixture(params=["interpret", "c", "c recorded by Python code"])
 def backend(request):
-    with xp.set_options(backend=request.param):
-        yield request.param
+    name, *by_python = request.param.split(" ", 1)
+    before = list(nodes._native)
+    if by_python:
+        nodes.set_native(None)
+    with xp.set_options(backend=name):
+        yield name
+    if by_python:
+        nodes.set_native(before[0] if before else None)
+        nodes._native[:] = before
 
 
 def test_changing_numbers_and_sizes_compile_nothing_new(backend):
