@@ -279,6 +279,8 @@ def _allocates(node: Variable) -> bool:
     if isinstance(node.type, TupleType):
         return False
     if op.kind == "elementwise":
+        if op.formula is None:  # computed by a step before
+            return False
         compute = op.compute_dtype(node)
         scalars = [var(i, operand_dtype(node, i, compute)) for i in range(len(node.inputs))]
         root = op.formula(*scalars, **node.params)

@@ -42,7 +42,7 @@ def node_cost(node: Variable) -> int:
     op = node.op
     if op is None or op.kind in ("movement", "creation"):
         return 0
-    if op.kind != "elementwise":
+    if op.kind != "elementwise" or op.formula is None:
         return 1
     compute = op.compute_dtype(node)
     args = []
