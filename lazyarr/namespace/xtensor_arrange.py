@@ -14,10 +14,10 @@ from lazyarr.namespace.xtensor_data import cast, either
 from lazyarr.namespace.xtensor_handle import Handle
 from lazyarr.namespace.xtensor_select import known_dims
 from lazyarr.xtensor import moving
-from lazyarr.xtensor.coords import Coord, Coords, make_coords, shared
+from lazyarr.xtensor.coords import Coord, Coords, Index, make_coords, shared
 from lazyarr.xtensor.joining import merge, take_filled
 from lazyarr.xtensor.kinds import joined_sizes
-from lazyarr.xtensor.stacking import stack_coords, unstack_coords, used_levels
+from lazyarr.xtensor.stacking import levels_of, stack_coords, unstack_coords, used_levels
 from lazyarr.xtensor.windows import padded
 
 
@@ -259,6 +259,46 @@ class Arranging(Handle):
                 raise CoordError(f"drop_indexes: coordinate {name!r} has no index.")
             plain[name] = Coord(c.dims, c.values, None, c.attrs)
         return self._like(self._v, self._coords.assign(plain))
+
+    def set_index(self, indexes=None, append: bool = False, **kw: object) -> "Handle":
+        """Return the array with dims labelled by other coordinates: `x.set_index(obs="name")`.
+
+        Several coordinates make labels of several levels.
+        """
+        if append:
+            raise ArgumentError("set_index: name all levels instead of append=True.")
+        items = dict(self._coords)
+        for dim, names in either(indexes, kw, "set_index").items():
+            self.get_axis_num(dim)
+            many = [names] if isinstance(names, str) else list(names)
+            levels = {n: self._coords[n] for n in many}
+            for name, c in levels.items():
+                if c.dims != (dim,) or not isinstance(c.values, np.ndarray):
+                    raise CoordError(f"set_index: {name!r} lies on {c.dims}, not on {dim!r} alone.")
+            if len(levels) > 1:
+                items.update(levels_of(dim, levels))
+                continue
+            ((name, c),) = levels.items()
+            if name != dim:
+                del items[name]
+            items[dim] = Coord((dim,), None, Index(c.values), c.attrs)
+        return self._like(self._v, Coords(items))
+
+    def reset_index(self, dims_or_levels: object, drop: bool = False) -> "Handle":
+        """Return the array whose labels along dims are plain coordinates, or gone with `drop`."""
+        many = [dims_or_levels] if isinstance(dims_or_levels, str) else list(dims_or_levels)
+        items = dict(self._coords)
+        for dim in many:
+            c = self._coords[dim]
+            if c.index is None:
+                raise CoordError(f"reset_index: coordinate {dim!r} has no index.")
+            if drop or c.index.levels:
+                del items[dim]
+            else:
+                items[dim] = Coord(c.dims, c.values, None, c.attrs)
+            for name, _ in c.index.levels if drop else ():
+                del items[name]
+        return self._like(self._v, Coords(items))
 
     def reset_coords(self, names: object = None, *, drop: bool = False) -> "Handle":
         """Return the array without its coordinates that are no index; `drop=True` is needed."""

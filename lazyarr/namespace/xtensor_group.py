@@ -199,6 +199,51 @@ class GroupBy:
             first = [d for d in self.x.dims if d in out.dims]
         return out.transpose(*dict.fromkeys((*first, *rest)))
 
+    def first(self, skipna: bool | None = None, keep_attrs=None) -> Handle:
+        """Return the first element of each group that is not NaN (with skipna=False the first)."""
+        return self._end(True, skipna)
+
+    def last(self, skipna: bool | None = None, keep_attrs=None) -> Handle:
+        """Return the last element of each group that is not NaN (with skipna=False the last)."""
+        return self._end(False, skipna)
+
+    def _end(self, first: bool, skipna: bool | None) -> Handle:
+        dim, fills = self.dim, self.x._skips(skipna) and self.x.dtype.kind in "fc"
+
+        def end(part: Handle) -> Handle:
+            if fills:
+                part = part.bfill(dim) if first else part.ffill(dim)
+            return part.isel({dim: 0 if first else -1}, drop=True)
+
+        return self.map(end)
+
+    def quantile(self, q: object, dim=None, *, method: str = "linear", skipna=None) -> Handle:
+        """Return the elements at fractions q of the order of each group."""
+        over = self.dim if dim is None else dim
+        return self.map(lambda part: part.quantile(q, over, method=method, skipna=skipna))
+
+    def cumsum(self, dim=None, *, skipna=None) -> Handle:
+        """Return the running sum within each group."""
+        return self.map(lambda part: part.cumsum(dim or self.dim, skipna=skipna))
+
+    def cumprod(self, dim=None, *, skipna=None) -> Handle:
+        """Return the running product within each group."""
+        return self.map(lambda part: part.cumprod(dim or self.dim, skipna=skipna))
+
+    def fillna(self, value: object) -> Handle:
+        """Return the elements, NaN replaced by the value of their group."""
+        if not is_labelled(value):
+            return self.x.fillna(value)
+        return self._with(value, lambda x, v: x.fillna(v))
+
+    def where(self, cond: object, other: object = None) -> Handle:
+        """Return the elements where the condition of their group holds."""
+        return self._with(cond, lambda x, c: x.where(c, other))
+
+    def assign_coords(self, coords=None, **kw: object) -> Handle:
+        """Return the array with coordinates added or replaced."""
+        return self.x.assign_coords(coords, **kw)
+
     def reduce(self, func: Callable, dim=None, *, keep_attrs=None, **kw: object) -> Handle:
         """Return `func(array, axis=...)` of each group."""
         over = self.dim if dim is None else dim

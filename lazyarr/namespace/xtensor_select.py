@@ -218,6 +218,26 @@ class Selecting(Handle):
         """Return the elements, NaN replaced by the first value after along a dim."""
         return self._like(filling.carried(self._v, dim, False, limit), self._coords)
 
+    def interpolate_na(
+        self, dim: str, method: str = "linear", *, use_coordinate: bool | str = True
+    ) -> "Handle":
+        """Return the elements, NaN between known values on lines (or nearest) along a dim.
+
+        use_coordinate: the labels of the dim are positions (True), those of another coordinate,
+        or equal distances (False).
+        """
+        if method not in ("linear", "nearest"):
+            raise ChoiceError(f"interpolate_na: method is 'linear' or 'nearest', got {method!r}.")
+        name = use_coordinate if isinstance(use_coordinate, str) else dim
+        if use_coordinate is False:
+            where = np.arange(self._known_size(dim, "interpolate_na"), dtype=np.float64)
+        else:
+            where = _positions_of(self._coord_or_positions(name), name)
+        if np.any(np.diff(where) <= 0):
+            raise CoordError(f"interpolate_na: the labels of {name!r} do not rise; sort first.")
+        node = cast(self._v, moving.nan_dtype(self.dtype))
+        return self._like(filling.bridged(node, dim, where, method), self._coords)
+
     def rank(self, dim: str, *, pct: bool = False, keep_attrs: bool | None = None) -> "Handle":
         """Return the rank of each element along a dim, from 1 (or as a fraction), ties averaged."""
         return self._like(filling.ranks(self._v, dim, pct), self._coords)
@@ -299,6 +319,17 @@ def known_dims(wanted: Iterable, dims: tuple, missing: str) -> list:
     if unknown and missing == "warn":
         warnings.warn(f"{unknown} are none of the dims {dims}.", stacklevel=outside())
     return [d for d in wanted if d not in unknown]
+
+
+def _positions_of(c: Coord, name: str) -> np.ndarray:
+    """Labels as numbers, dates as nanoseconds from the first."""
+    values = np.asarray(c.values)
+    if values.dtype.kind in "mM":
+        whole = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
+        return (whole - whole[0]).astype(np.float64)
+    if values.dtype.kind not in "biuf":
+        raise CoordError(f"the labels of {name!r} have no distances: {values.dtype}.")
+    return values.astype(np.float64)
 
 
 def _kept_of(places: list, keep: object) -> int:

@@ -29,6 +29,26 @@ def carried(x: Variable, dim: str, forward: bool, limit: int | None) -> Variable
     return x
 
 
+def bridged(x: Variable, dim: str, positions: np.ndarray, method: str) -> Variable:
+    """Record x with NaN replaced by values on lines between the known neighbours along a dim.
+
+    positions: where the elements lie, rising. Before the first and after the last known value NaN
+    stays.
+    """
+    kind = XTensorType(positions.dtype, (dim,), positions.shape)
+    at = transpose(op.where(reducing.isnull(x), np.nan, data(positions, kind)), x.type.dims)
+    low, high = (carried(at, dim, forward, None) for forward in (True, False))
+    first, last = (carried(x, dim, forward, None) for forward in (True, False))
+    part = op.divide(op.subtract(data(positions, kind), low), op.subtract(high, low))
+    if method == "nearest":
+        found = op.where(op.less_equal(part, 0.5), first, last)
+        found = op.where(op.isnan(part), np.nan, found)
+    else:
+        part = op.astype(part, x.type.dtype)
+        found = op.add(first, op.multiply(op.subtract(last, first), part))
+    return transpose(op.where(reducing.isnull(x), found, x), x.type.dims)
+
+
 def interpolated(
     x: Variable, dim: str, known: np.ndarray, wanted: np.ndarray, method: str
 ) -> Variable:

@@ -53,6 +53,15 @@ def _distinct(index: Index) -> tuple[Index, np.ndarray]:
     return Index(index.labels[[where[0] for where in places.values()]]), of_label
 
 
+def levels_of(dim: str, columns: Mapping[str, Coord]) -> dict[str, Coord]:
+    """Return the index of a dim whose levels are coordinates along it, and one for each level."""
+    levels, codes = {}, {}
+    for name, c in columns.items():
+        known, place = np.unique(c.values, return_inverse=True)
+        levels[name], codes[name] = Index(known), place
+    return level_coords(dim, levels, codes, Coords(columns))
+
+
 def level_coords(
     dim: str, levels: Mapping[str, Index], codes: Mapping[str, np.ndarray], source: Coords
 ) -> dict[str, Coord]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from tests.namespace import named_cases_handle, named_cases_labels  # noqa: F401
+from tests.namespace import named_cases_handle, named_cases_labels, named_cases_series  # noqa: F401
 from tests.namespace.divergences import DIVERGENCES
 from tests.namespace.named_cases import NAMES
 

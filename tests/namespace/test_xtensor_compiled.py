@@ -24,7 +24,7 @@ from lazyarr.xtensor.types import XTensorType
 
 xr = pytest.importorskip("xarray")
 
-from tests.namespace import named_cases_handle, named_cases_labels  # noqa: E402, F401
+from tests.namespace import named_cases_handle, named_cases_labels, named_cases_series  # noqa: E402, F401
 from tests.namespace.named_cases import CASES  # noqa: E402
 from tests.namespace.test_xtensor_oracle import COMPUTING, RAISED  # noqa: E402
 
@@ -136,8 +136,9 @@ def test_holes(backend: str, name: str) -> None:
 
 # What needs a size while recording, and says so: positions become labels or constant places.
 SIZED = COMPUTING | {
-    "attributes", "coarsen", "coarsen_construct", "coordinates_read", "cross", "cumulative",
-    "drop_isel", "ends", "filled", "isel", "pad", "roll", "stack", "unstack",
+    "attributes", "coarsen", "coarsen_construct", "coarsen_reduce", "coordinates_read", "cross",
+    "cumulative", "drop_isel", "ends", "filled", "interpolate_na", "isel", "pad", "roll", "stack",
+    "unstack",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from lazyarr.xtensor import reducing
 
 xr = pytest.importorskip("xarray")
 
-from tests.namespace import named_cases_handle, named_cases_labels  # noqa: E402, F401
+from tests.namespace import named_cases_handle, named_cases_labels, named_cases_series  # noqa: E402, F401
 from tests.namespace.named_cases import CASES, draw  # noqa: E402
 
 SEEDS = range(8)

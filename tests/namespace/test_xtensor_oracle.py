@@ -23,6 +23,7 @@ from pandas.errors import InvalidIndexError  # noqa: E402
 from tests.namespace import (  # noqa: E402
     named_cases_handle,  # noqa: F401 - registers its cases
     named_cases_labels,  # noqa: F401
+    named_cases_series,  # noqa: F401
 )
 from tests.namespace.divergences import DIVERGENCES  # noqa: E402
 from tests.namespace.named_cases import CASES, draw  # noqa: E402
