@@ -326,13 +326,13 @@ class Program:
         return found.link(self._data, self._complain)
 
     def fallbacks(self) -> list[str]:
-        """Return what runs by its reference in any variant."""
-        return [
-            s.fallback
-            for v in self.variants.values()
-            for s in v.steps
-            if s.node is not None and s.node.op.name != "pick"
-        ]
+        """Return what runs by its reference in any variant, and what loops call back in Python."""
+        found = []
+        for step in (s for v in self.variants.values() for s in v.steps):
+            if step.node is not None and step.node.op.name != "pick":
+                found.append(step.fallback)
+            found += [f"{name}, called back" for name in getattr(step.run, "callbacks", ())]
+        return found
 
     def explain(self) -> str:
         """Return what was done: passes, steps, kernels, fallbacks."""

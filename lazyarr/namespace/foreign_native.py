@@ -140,6 +140,8 @@ class Target:
     def __init__(self, variant: Variant):
         if not isinstance(variant.direct, CExecutable):
             raise GraphError("the function is not C alone; as_jax() without native may still work.")
+        if variant.direct.callbacks:
+            raise GraphError("the function is not C alone: its loops call Python.")
         plan = variant.direct.plan
         self.outputs = interface_of(plan).outputs
         self.constants = variant.constants

@@ -8,8 +8,7 @@ from typing import Any
 
 from lazyarr.errors import ArgumentError
 from lazyarr.graph.node import Variable
-from lazyarr.graph.ops.foreign import Native, Parameter, knows_sizes
-from lazyarr.graph.shapes import Size
+from lazyarr.graph.ops.foreign import Layout, Native, knows_sizes
 from lazyarr.namespace.foreign_arguments import Arguments
 from lazyarr.namespace.foreign_c import Address, CCode, declared_c, parse
 from lazyarr.namespace.foreign_rules import NumpyCode, Ruled, Rules, wrap_numpy
@@ -28,29 +27,16 @@ class NumbaCode(NumpyCode):
         stacks = not callee.stacked or self.batch is True
         if not (flat and plain and stacks and knows_sizes(node)):
             return None
-        sizes: dict[Size, str] = {}
-
-        def entry(dtype: Any, shape: tuple) -> tuple:
-            named = (
-                sizes.setdefault(s, f"n{len(sizes)}") if isinstance(s, Size) else s for s in shape
-            )
-            return str(dtype), tuple(named)
-
-        ins = tuple(entry(x.type.dtype, x.type.shape) for x in node.inputs)
-        outs = tuple(entry(t.dtype, t.shape) for t in node.type.types)
-        numbers = iter(range(len(ins)))
+        layout = Layout.of(node)
+        numbers = iter(range(len(layout.inputs)))
         places = tuple(next(numbers) if x is None else (x.value,) for x in arguments.leaves)
         module = importlib.import_module("lazyarr.backends.numba.foreign")
-        code = module.Jitted(self.function, places, ins, outs, len(sizes))
+        ins, outs = layout.inputs, layout.outputs
+        code = module.Jitted(self.function, places, ins, outs, len(layout.sizes))
         if not code.fits():
             return None
-        parameters = (
-            *(Parameter("size", s) for s in sizes),
-            *(Parameter("input", i, dtype) for i, (dtype, _) in enumerate(ins)),
-            *(Parameter("output", i, dtype) for i, (dtype, _) in enumerate(outs)),
-        )
         rules = callee.rules
-        return Native(callee.name, parameters, code, True, rules.overwrites, rules.aliases)
+        return Native(callee.name, layout.parameters(), code, True, rules.overwrites, rules.aliases)
 
 
 def wrap_numba(

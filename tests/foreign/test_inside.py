@@ -145,6 +145,46 @@ def test_inside_loops_with_derivatives(backend):
     assert not f.fallbacks() or backend in ("jax", "torch")
 
 
+@on_inside
+def test_loops_call_back_what_only_python_can_call(backend):
+    """The loop is compiled all the same; errors are told as they are elsewhere."""
+
+    def careful(c, row):
+        if row[0] > 100:
+            raise ValueError("too large")
+        row *= 2  # declared: it is a copy
+        return c * 0.5 + row, np.int64(row.size)
+
+    f = xp.wrap_numpy(
+        careful,
+        out=lambda c, row: [(c.dtype, c.shape), ("int64", ())],
+        overwrites=[1],
+        vjp=lambda g, y, c, row: (g[0] * 0.5, g[0] * 2),
+    )
+    x = xp.symbol("x", shape=(None, None))
+
+    def step(c, row):
+        new, size = f(c, row)
+        return new, row * size
+
+    last, ys = xp.scan(step, xp.zeros(x.sizes[1]), x)
+    g = xp.function([x], [last, ys, xp.grad(xp.sum(last), x)], backend=backend)
+    rows = np.linspace(-1, 1, 12).reshape(4, 3)
+    want = np.zeros(3)
+    for row in rows:
+        want = want * 0.5 + 2 * row
+    for _ in range(2):
+        got = g(rows)
+        np.testing.assert_allclose(got[0], want)
+        np.testing.assert_allclose(got[1], 3 * rows)
+        np.testing.assert_allclose(got[2], 2 * 0.5 ** np.arange(4)[::-1, None] * np.ones(3))
+    called = [s for s in g.fallbacks() if "called back" in s]
+    assert called == g.fallbacks() and bool(called) == (backend != "interpret")
+    with pytest.raises(ValueError, match="too large"):
+        g(rows * 1000)
+    np.testing.assert_array_equal(rows, np.linspace(-1, 1, 12).reshape(4, 3))
+
+
 def test_exported_with_its_source(tmp_path):
     """What is exported holds the sources of others too."""
     cube = mapped("cube", "x[i] * x[i] * x[i]", vjp=lambda g, y, x: (3 * g * x * x,))

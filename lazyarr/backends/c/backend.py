@@ -21,6 +21,7 @@ from lazyarr.backends.cache import default_folder, open_cache
 from lazyarr.backends.loop.donate import reusable
 from lazyarr.backends.loop.externals import NEEDED, REAL, externals_of
 from lazyarr.backends.loop.lapack import address, pointers
+from lazyarr.backends.loop.native import Callback
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
 from lazyarr.config import options
@@ -157,6 +158,11 @@ class CExecutable:
         face = self.interface
         face = replace(face, equal=(*face.equal, *equal), nonzero=(*face.nonzero, *nonzero))
         return launch(face, self.pointers, on_code, **options)
+
+    @property
+    def callbacks(self) -> list[str]:
+        """What is called in Python by a loop of the program."""
+        return [n.name for n in self.made.source.pointers if isinstance(n.code, Callback)]
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes, buffers and library calls as text."""

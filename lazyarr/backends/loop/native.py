@@ -2,8 +2,15 @@
 
 Operands lie in C-contiguous buffers, results in fresh ones. A function that overwrites an operand
 gets the operand itself where it is a temporary that nobody else reads, and a copy otherwise; an
-output that may lie in the memory of an operand lies there on the same condition.
+output that may lie in the memory of an operand lies there on the same condition. In the bodies of
+loops also what only Python can call is called, through a callback.
 """
+
+import ctypes
+import math
+from dataclasses import dataclass
+
+import numpy as np
 
 from lazyarr.backends.loop.library import whole
 from lazyarr.backends.loop.lower import Scope, View, copy_into
@@ -11,12 +18,12 @@ from lazyarr.backends.loop.notation import Buffer, Routine
 from lazyarr.errors import LazyArrError
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
-from lazyarr.graph.ops.foreign import Native
+from lazyarr.graph.ops.foreign import Callee, Layout, Native
 
 
 def build_foreign(scope: Scope, node: Variable) -> None:
     """Append the call of a native function."""
-    native: Native = node.params["function"].native(node)
+    native: Native = node.params["function"].native(node) or called_back(node)
     operands, scratch = [], []
     for k, x in enumerate(node.inputs):
         if k in native.overwrites and not _is_ours(scope, x):
@@ -43,6 +50,64 @@ def build_foreign(scope: Scope, node: Variable) -> None:
             scratch=tuple(scratch),
         )  # fmt: skip
     )
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function of Python as one of C: it takes sizes and pointers, and returns 1 for an error.
+
+    So loops are compiled around what only Python can call; the interpreter tells the error again.
+    """
+
+    callee: Callee
+    layout: Layout
+
+    def address(self, native: Native | None = None) -> int:
+        """Return the address of the C function, which lives as long as this."""
+        kept = self.__dict__.get("kept")
+        if kept is None:
+            pointers = len(self.layout.inputs) + len(self.layout.outputs)
+            types = [ctypes.c_int64] * len(self.layout.sizes) + [ctypes.c_void_p] * pointers
+            kept = self.__dict__["kept"] = ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._call)
+        return ctypes.cast(kept, ctypes.c_void_p).value or 0
+
+    def __getstate__(self) -> dict:
+        return {k: v for k, v in self.__dict__.items() if k != "kept"}
+
+    def _call(self, *given: int) -> int:
+        layout = self.layout
+        env = {f"n{i}": n for i, n in enumerate(given[: len(layout.sizes)])}
+        pointers = iter(given[len(layout.sizes) :])
+        arrays = [
+            _array(next(pointers), dtype, [env.get(s, s) for s in shape])
+            for dtype, shape in (*layout.inputs, *layout.outputs)
+        ]
+        n = len(layout.inputs)
+        try:
+            found = self.callee.run(arrays[:n])
+            for out, value in zip(arrays[n:], found, strict=True):
+                value = np.asarray(value)
+                if value.dtype != out.dtype or value.shape != out.shape:
+                    return 1
+                out[...] = value
+        except BaseException:  # nothing may be raised through C
+            return 1
+        return 0
+
+
+def _array(pointer: int, dtype: str, shape: list) -> np.ndarray:
+    """Return the array that lies at an address."""
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    if not size:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_char * size).from_address(pointer)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def called_back(node: Variable) -> Native:
+    """Return how a compiled loop calls a function of Python."""
+    layout, function = Layout.of(node), node.params["function"]
+    return Native(str(function), layout.parameters(), Callback(function, layout), True)
 
 
 def _is_ours(scope: Scope, x: Variable) -> bool:

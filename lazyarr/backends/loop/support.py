@@ -9,6 +9,7 @@ from lazyarr.backends.loop.library import ROWS
 from lazyarr.backends.loop.rules import rule_of
 from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
+from lazyarr.graph.ops.foreign import knows_sizes
 from lazyarr.graph.types import TensorType, TupleType, Type
 
 REAL = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
@@ -35,9 +36,10 @@ def supports(
     if any(isinstance(x, complex) for x in node.inputs) and not complex_prims:
         return False
     if op.kind == "control":
-        body = node.params.get("body")
-        steps = body.toposort()
-        return op.name in BUILDERS and all(supports(v, has_routine, complex_prims) for v in steps)
+        steps = node.params["body"].toposort() if "body" in node.params else ()
+        return op.name in BUILDERS and all(
+            called_back(v) or supports(v, has_routine, complex_prims) for v in steps
+        )
     if op.name == "foreign":
         real = all(map(plain, (node.type, *operands)))
         return real and node.params["function"].native(node) is not None
@@ -51,6 +53,14 @@ def supports(
     if op.kind == "movement" and op.name not in BUILDERS:
         return op.name == "reshape" or op.index is not None
     return op.name in BUILDERS or op.kind in BUILDERS or rule_of(node) is not None
+
+
+def called_back(node: Variable) -> bool:
+    """Tell whether the body of a loop may hold a node as a call of Python."""
+    if node.op is None or node.op.name != "foreign":
+        return False
+    types = (node.type, *(x.type for x in node.inputs if isinstance(x, Variable)))
+    return all(map(plain, types)) and knows_sizes(node)
 
 
 def _prims(node: Variable) -> set[str]:

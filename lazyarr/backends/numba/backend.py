@@ -18,6 +18,7 @@ import numpy as np
 from lazyarr.backends.cache import cache_key, open_cache
 from lazyarr.backends.loop.externals import NEEDED, REAL, externals_of
 from lazyarr.backends.loop.lapack import address
+from lazyarr.backends.loop.native import Callback
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.backends.loop.support import supports
 from lazyarr.backends.numba import complexfns
@@ -143,6 +144,11 @@ class NumbaExecutable:
             self.entry, self.dim, inputs, self.shapes, bound,
             on_code=on_code, on_mismatch=on_mismatch, returns=returns,
         )  # fmt: skip
+
+    @property
+    def callbacks(self) -> list[str]:
+        """What is called in Python by a loop of the program."""
+        return [n.name for n in self.made.source.natives if isinstance(n.code, Callback)]
 
     def explain(self) -> str:
         """Return kernels, loops, fused nodes and buffers as text."""

@@ -55,6 +55,38 @@ class Native:
     aliases: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The arrays of a call: dtype and shape of each; shapes hold ints and "n0", "n1" for sizes."""
+
+    inputs: tuple[tuple[str, tuple], ...]
+    outputs: tuple[tuple[str, tuple], ...]
+    sizes: tuple[Size, ...]
+
+    @classmethod
+    def of(cls, node: Variable) -> "Layout":
+        """Return the layout of a node."""
+        sizes: dict[Size, str] = {}
+
+        def entry(dtype: Any, shape: tuple) -> tuple[str, tuple]:
+            words = [
+                sizes.setdefault(s, f"n{len(sizes)}") if isinstance(s, Size) else s for s in shape
+            ]
+            return str(dtype), tuple(words)
+
+        ins = tuple(entry(x.type.dtype, x.type.shape) for x in node.inputs)
+        outs = tuple(entry(t.dtype, t.shape) for t in node.type.types)
+        return cls(ins, outs, tuple(sizes))
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return sizes, inputs and outputs as parameters of a native function."""
+        return (
+            *(Parameter("size", s) for s in self.sizes),
+            *(Parameter("input", i, dtype) for i, (dtype, _) in enumerate(self.inputs)),
+            *(Parameter("output", i, dtype) for i, (dtype, _) in enumerate(self.outputs)),
+        )
+
+
 class Callee:
     """A foreign function; equal callees compute equal things. Subclasses say what they can do."""
 
