@@ -118,11 +118,13 @@ def unknown_sizes() -> Callable[[Any], XTensor]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_on_backends(backend: str, group: int) -> None:
     calls = Calls()
-    for name in list(CASES)[group::GROUPS]:
-        for seed in range(EXAMPLES if (backend, name) not in HOLES else 0):
+    every = [(name, seed) for seed in range(EXAMPLES) for name in CASES]
+    for name, seed in every[group::GROUPS]:
+        if (backend, name) not in HOLES:
             calls.add(name, seed, of_known_size)
     assert calls.refused <= COMPUTING
-    calls.compare(backend)
+    if calls.outputs:
+        calls.compare(backend)
 
 
 @pytest.mark.parametrize(("backend", "name"), sorted(HOLES))
