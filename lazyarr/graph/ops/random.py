@@ -6,14 +6,18 @@ numbers: as easy as 1, 2, 3" (2011), Threefry-2x32 with 20 rounds; Wichura, algo
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from lazyarr.errors import DTypeError
 from lazyarr.graph import scalar as s
+from lazyarr.graph.node import Variable
 from lazyarr.graph.op import NO_GRADIENT
 from lazyarr.graph.ops._declare import elementwise, variable_of
 from lazyarr.graph.registry import op
+from lazyarr.graph.scalar import Scalar
 
 _WORD = np.dtype("uint32")
 _PAIR = np.dtype("uint64")
@@ -21,7 +25,12 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
 
-def _rounds(key, counter, xor, rotate):
+def _rounds(
+    key: tuple[Any, ...],
+    counter: tuple[Any, ...],
+    xor: Callable[..., Any],
+    rotate: Callable[..., Any],
+) -> tuple[Any, ...]:
     """Threefry-2x32 on pairs of words, each a (high, low), with 20 rounds."""
     a, b = key
     extended = (a, b, xor(a, b))
@@ -35,19 +44,19 @@ def _rounds(key, counter, xor, rotate):
     return x, y
 
 
-def _word(value):
+def _word(value: int) -> Any:
     return s.const(value, _WORD)
 
 
-def _formula(key, counter):
-    def split(pair):
+def _formula(key: Scalar, counter: Scalar) -> Any:
+    def split(pair: Scalar) -> tuple[Any, ...]:
         high = s.cast(s.shr(pair, s.const(32, _PAIR)), _WORD)
         return high, s.cast(pair, _WORD)
 
-    def xor(a, b):
+    def xor(a: Scalar, b: Scalar) -> Any:
         return s.xor(a, b)
 
-    def rotate(v, r):
+    def rotate(v: Scalar, r: int) -> Any:
         return s.or_(s.shl(v, _word(r)), s.shr(v, _word(32 - r)))
 
     a, b = split(key)
@@ -56,12 +65,12 @@ def _formula(key, counter):
     return s.or_(s.shl(s.cast(x, _PAIR), s.const(32, _PAIR)), s.cast(y, _PAIR))
 
 
-def _reference(key, counter):
-    def split(pair):
+def _reference(key: np.ndarray, counter: np.ndarray) -> Any:
+    def split(pair: np.ndarray) -> tuple[Any, ...]:
         pair = np.asarray(pair)
         return (pair >> np.uint64(32)).astype(_WORD), (pair & np.uint64(2**32 - 1)).astype(_WORD)
 
-    def rotate(v, r):
+    def rotate(v: np.ndarray, r: int) -> Any:
         return (v << np.uint32(r)) | (v >> np.uint32(32 - r))
 
     a, b = split(key)
@@ -70,11 +79,11 @@ def _reference(key, counter):
     return (x.astype(_PAIR) << np.uint64(32)) | y.astype(_PAIR)
 
 
-def _prepare(key, counter):
+def _prepare(key: object, counter: object) -> tuple[Any, ...]:
     operands = variable_of(key), variable_of(counter)
     for x in operands:
-        if x.type.dtype != _PAIR:
-            raise DTypeError(f"threefry works on uint64, not {x.type.dtype}.")
+        if x.dtype != _PAIR:
+            raise DTypeError(f"threefry works on uint64, not {x.dtype}.")
     return operands, {}
 
 
@@ -117,7 +126,7 @@ _FAR = (
 )  # fmt: skip
 
 
-def _ratio(x, tables):
+def _ratio(x: Any, tables: tuple[Any, ...]) -> Any:
     """A quotient of two polynomials, by Horner's scheme."""
     parts = []
     for table in tables:
@@ -128,7 +137,7 @@ def _ratio(x, tables):
     return parts[0] / parts[1]
 
 
-def _quantile_formula(q, tail):
+def _quantile_formula(q: Scalar, tail: Scalar) -> Any:
     """The normal quantile, from p - 1/2 and min(p, 1 - p)."""
     r = s.sqrt(-s.log(tail))
     size = s.select(s.le(r, 5), _ratio(r - 1.6, _TAIL), _ratio(r - 5.0, _FAR))
@@ -137,7 +146,7 @@ def _quantile_formula(q, tail):
     return s.select(near, q * _ratio(0.180625 - q * q, _CENTRE), s.copysign(size, q))
 
 
-def _quantile(q, tail):
+def _quantile(q: np.ndarray, tail: np.ndarray) -> Any:
     """The same in NumPy."""
     r = np.sqrt(-np.log(tail))
     size = np.where(r <= 5, _ratio(r - 1.6, _TAIL), _ratio(r - 5.0, _FAR))
@@ -145,7 +154,7 @@ def _quantile(q, tail):
     return np.where(np.abs(q) <= 0.425, q * _ratio(0.180625 - q * q, _CENTRE), np.copysign(size, q))
 
 
-def _density_inverse(y):
+def _density_inverse(y: Variable) -> Any:
     """1 / the normal density."""
     return op.multiply(op.exp(op.multiply(op.square(y), 0.5)), math.sqrt(2 * math.pi))
 
