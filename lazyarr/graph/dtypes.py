@@ -66,6 +66,16 @@ def weak(dtype: np.dtype, kind: type) -> np.dtype:
     return _WEAK[dtype, kind]
 
 
+def own(dtype: np.dtype) -> np.dtype:
+    """Return NumPy's own instance of a dtype: pickle makes others, which identity tells apart.
+
+    >>> own(np.dtype("f8", copy=True)) is np.dtype("float64")
+    True
+    """
+    found = np.dtype(dtype.type)
+    return found if found == dtype else dtype
+
+
 def as_dtype(dtype: object) -> np.dtype:
     """Return the dtype object for a dtype, its name or a NumPy scalar type; error for others."""
     try:

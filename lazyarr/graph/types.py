@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 
 from lazyarr.errors import ArgumentError, DTypeError, ShapeError
-from lazyarr.graph.dtypes import as_dtype
+from lazyarr.graph.dtypes import as_dtype, own
 from lazyarr.graph.shapes import Size
 
 _lock = threading.Lock()
@@ -81,6 +81,7 @@ class TensorType(Type):
         if found is not None:
             return found
         shape = tuple(s if isinstance(s, Size) else int(s) for s in shape)
+        dtype = own(dtype)
         return intern_type((cls, dtype, shape), lambda: cls._make(dtype, shape))
 
     @classmethod

@@ -43,6 +43,10 @@ class Input:
     def __getstate__(self) -> dict:
         return {**self.__dict__, "node": None}
 
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.dtype = self.type.dtype  # NumPy's own, not a copy
+
     def _fits(self, shape: tuple) -> bool:
         """Tell whether a shape has the rank and the known sizes of this input."""
         sizes = self.type.shape

@@ -62,6 +62,31 @@ def test_the_same_structure_is_loaded(backend):
 
 
 @kept
+@pytest.mark.parametrize("size", [None, 10])
+def test_what_is_loaded_is_called_as_fast(backend, size):
+    """Pickled dtypes are not NumPy's own; what compares them by identity must not mind."""
+    x = xp.symbol("x", shape=(size,))
+    slow = []
+    for _ in range(2):
+        f = xp.function([x], x * 3 + 7, backend=backend)
+        again = pickle.loads(pickle.dumps(f))
+        for g in (f, again):
+            assert g.inputs[0].dtype is np.dtype("float64")
+            slow.append(g.fast is not None and given_up(g))
+    assert not any(slow)
+
+
+def given_up(f) -> int:
+    """How often the short way of calling gives up on an array that fits."""
+    counted: list = []
+    own = f._call
+    f._call = lambda *args, **kwargs: counted.append(1) or own(*args, **kwargs)
+    f._shorten()
+    f(np.ones(10))
+    return len(counted)
+
+
+@kept
 def test_data_is_no_part_of_a_structure(backend):
     curve([2.0, 3.0], backend=backend)
     f, loads, compiles = done(lambda: curve([5.0, 7.0], backend=backend))

@@ -29,6 +29,7 @@ from lazyarr.backends.numba.print import PythonSource, to_python
 from lazyarr.config import options
 from lazyarr.errors import BackendError
 from lazyarr.graph import shapes
+from lazyarr.graph.dtypes import own
 from lazyarr.graph.node import Variable
 from lazyarr.graph.shapes import Atom, Size
 from lazyarr.graph.traverse import Graph
@@ -99,7 +100,8 @@ class NumbaExecutable:
     def __init__(self, made: Compiled, plan: Plan | None = None):
         self.made, self.plan, self.source = made, plan, made.source.text
         self.entry = load(made.source)
-        self.dtypes, self.shapes, self.places = made.dtypes, made.shapes, made.places
+        self.dtypes, self.places = tuple(map(own, made.dtypes)), made.places
+        self.shapes = [(shape, own(dtype)) for shape, dtype in made.shapes]
         self.dim = np.array([address(name) or 0 for name in made.externals], np.int64)
 
     def __reduce__(self) -> tuple:
