@@ -104,7 +104,7 @@ _define(
   c = __builtin_fma(e, r4, __builtin_fma(d, r2, c));
   double p = __builtin_fma(c, r4, __builtin_fma(b, r2, a));
   p = __builtin_fma(r2, p, r);
-  int64_t bits = (int64_t)((uint64_t)n << 52) + 0x3ff0000000000000ll;
+  int64_t bits = (int64_t)(((uint64_t)n << 52) + 0x3ff0000000000000ull);
   double scale;
   __builtin_memcpy(&scale, &bits, 8);
   double t = __builtin_fma(p, scale, scale - 1.0);
@@ -130,7 +130,7 @@ _define(
   p = __builtin_fmaf(p, r, 0x1.5554dcp-3f);
   p = __builtin_fmaf(p, r, 0.5f);
   p = __builtin_fmaf(r * r, p, r);
-  int32_t bits = (int32_t)((uint32_t)n << 23) + 0x3f800000;
+  int32_t bits = (int32_t)(((uint32_t)n << 23) + 0x3f800000u);
   float scale;
   __builtin_memcpy(&scale, &bits, 4);
   float t = __builtin_fmaf(p, scale, scale - 1.0f);
