@@ -29,6 +29,7 @@ from typing import Any
 from lazyarr.errors import GraphError, near_match
 from lazyarr.graph.node import Call, Variable
 from lazyarr.graph.pattern import Bindings, Pattern, roots
+from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import Graph
 
 Make = Callable[..., Variable | None]
@@ -155,9 +156,12 @@ def application_key(node: Variable) -> tuple[object, ...]:
     """Return what makes two nodes the same: the call and its operands.
 
     Variables are compared by identity, raw numbers by class and spelling: 1, 1.0 and True
-    differ, as 0.0 and -0.0 do.
+    differ, as 0.0 and -0.0 do. Sizes are themselves: two unknown ones may have one name.
     """
-    inputs = [x if x.__class__ is Variable else (x.__class__, repr(x)) for x in node.inputs]
+    inputs = [
+        x if x.__class__ is Variable or x.__class__ is Size else (x.__class__, repr(x))
+        for x in node.inputs
+    ]
     return (node.call, *inputs)
 
 

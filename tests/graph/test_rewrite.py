@@ -9,8 +9,10 @@ from lazyarr.graph.node import Variable, symbol
 from lazyarr.graph.pattern import p, var
 from lazyarr.graph.registry import op
 from lazyarr.graph.rewrite import RewriteWarning, RuleSet, Walk, rewrite, strict
+from lazyarr.graph.shapes import unknown
 from lazyarr.graph.traverse import Graph
 from lazyarr.graph.types import TensorType
+from lazyarr.passes.merge import merge
 
 pytestmark = pytest.mark.fast
 x = var("x")
@@ -70,6 +72,14 @@ def test_equal_applications_become_one_node() -> None:
     done = rewrite(Graph([v], [op.exp(v) * 2, op.exp(v) * 2, op.exp(v) * 2.0]), RuleSet("none"))
     assert done.outputs[0] is done.outputs[1] is not done.outputs[2]
     assert done.outputs[0].inputs[0] is done.outputs[2].inputs[0]
+
+
+def test_unknown_sizes_of_one_name_stay_apart() -> None:
+    a, b = (symbol(TensorType("float64", (unknown("n"),))) for _ in range(2))
+    numbers = [op.minimum(op.arange(4), x.shape[0] - 1) for x in (a, b, a)]
+    out = merge(Graph([a, b], numbers)).outputs
+    assert out[0] is out[2]
+    assert out[0] is not out[1]
 
 
 def test_a_result_keeps_name_and_place() -> None:
