@@ -202,7 +202,12 @@ def _cofactor_slope(h, x):
     return op.multiply(turn, product(conjugate(u), inner, conjugate(vh)))
 
 
-@composite(expand=_cofactor, vjp=_cofactor_vjp, facts=SQUARE, public=False)
+def _by_transposing(tangents, y, x):
+    """Forward mode from the vjp: through the expansion, vectors of equal values would be NaN."""
+    return NotImplemented
+
+
+@composite(expand=_cofactor, vjp=_cofactor_vjp, jvp=_by_transposing, facts=SQUARE, public=False)
 def cofactor(x, /):
     """The matrix of cofactors, det(x) times the transposed inverse, also of a singular matrix."""
     return (x,), {}
