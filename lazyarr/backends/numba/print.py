@@ -381,6 +381,8 @@ def _cast(args: list[str], dtype: np.dtype, out: np.dtype) -> str:
     (a,) = args
     if out.kind == "b":
         return f"{a} != 0"
+    if dtype.kind == "c" and out.kind != "c":
+        return f"{type_name(out)}({a}.real)"
     if dtype.kind == "f" and out.kind == "u":  # negative numbers wrap, as in NumPy
         wrapped = f"{type_name(out)}(np.int64({a}))"
         return (
