@@ -145,7 +145,7 @@ def gp(jax: Any, data: dict[str, Any]) -> Density:
     def logp(x: Any) -> Any:
         rho, alpha, sigma = jnp.exp(x[0]), jnp.exp(x[1]), jnp.exp(x[2])
         distance = (place[:, None] - place) / rho
-        kernel = alpha**2 * jnp.exp(-0.5 * distance**2) + sigma * jnp.eye(y.size)
+        kernel = alpha**2 * jnp.exp(-0.5 * distance**2) + sigma * jnp.eye(len(data["y"]))
         factor = jnp.linalg.cholesky(kernel)
         white = jax.scipy.linalg.solve_triangular(factor, y, lower=True)
         prior = 25 * math.log(4) - math.lgamma(25) + 24 * x[0] - 4 * rho
@@ -160,7 +160,7 @@ def gmm(jax: Any, data: dict[str, Any]) -> Callable:
     """Mixture of Gaussians: `f(alphas, means, icf)`."""
     jnp = jax.numpy
     x = jnp.asarray(data["x"], float)
-    (n, d), k, gamma = x.shape, len(data["alphas"]), float(data["gamma"])
+    (n, d), k, gamma = np.shape(data["x"]), len(data["alphas"]), float(data["gamma"])
     table, constant = _lower(d), _wishart(d, k, gamma, int(data["m"]))
 
     def logp(alphas: Any, means: Any, icf: Any) -> Any:
