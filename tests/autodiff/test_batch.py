@@ -257,7 +257,7 @@ def test_scatter(axis: int, shape: tuple, name: str) -> None:
 def test_several_index_arrays() -> None:
     x, i, j = leaf("float64", 2, 3, 4), leaf("int64", 5), leaf("int64", 5)
     check_all([x, i, j], [getitem(x, (i, j)), getitem(x, (slice(None), i, j)),
-                          update(x, (i, j), 2.5, add=True)])  # fmt: skip
+                          update(x, (i, j), 2.5, how="add")])  # fmt: skip
 
 
 # -- creation, contractions, linear algebra, composites -------------------------------------------
@@ -380,7 +380,7 @@ def test_symbolic_sizes() -> None:
     n, m = shapes.unknown("n"), shapes.unknown("m")
     x, i = leaf("float64", n, 2), leaf("int64")
     y = op.sum(op.multiply(getitem(x, (i,)), op.logsumexp(op.reshape(x, (-1,)))))
-    z = update(x, (slice(None), i), op.sum(x, axis=1), add=True)
+    z = update(x, (slice(None), i), op.sum(x, axis=1), how="add")
     graph = Graph([x, i], [y, z])
     batched = batch(graph, [0, 0], m)
     xs, indices = values_of(leaf("float64", 5, 4, 2).type, 0), np.array([0, 1, 1, 0, 1])

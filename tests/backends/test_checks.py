@@ -31,7 +31,7 @@ INDEXED = {
     "take of a sum": lambda x, i: op.sum(op.take(op.exp(x), i, axis=0)),
     "index": lambda x, i: getitem(x, (i,)),
     "set": lambda x, i: update(x, (i,), 1.0),
-    "add": lambda x, i: update(x, (i,), 1.0, add=True),
+    "add": lambda x, i: update(x, (i,), 1.0, how="add"),
 }
 
 

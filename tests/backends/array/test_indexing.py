@@ -39,7 +39,7 @@ def test_regions_are_read_and_written(name: str, dtype: str) -> None:
         arrays.append((v * 2).astype(dtype))
         outputs.append(update(x, key, inputs[-1]))
         if dtype != "bool":
-            outputs.append(update(x, key, inputs[-1], add=True))
+            outputs.append(update(x, key, inputs[-1], how="add"))
     agrees(name, inputs, outputs, arrays)
 
 
@@ -54,7 +54,7 @@ def test_starts_known_at_run_time(name: str) -> None:
         getitem(x, (S(None, None, -1), i)),
         update(x, i, v),
         update(x, (i, j), op.sum(v)),
-        update(x, i, v, add=True),
+        update(x, i, v, how="add"),
         op.basic_index.record((x, i, 5), window),
         op.basic_index.record((x, 1, op.add(i, 2)), window),
         op.set_at(x, op.reshape(getitem(v, S(0, 4)), (2, 2)), i, op.add(i, 2), **window),
