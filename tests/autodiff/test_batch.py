@@ -228,11 +228,11 @@ def test_slice_with_batched_start(step: int) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("add", [False, True])
-def test_update_of_region(key, add: bool) -> None:
+@pytest.mark.parametrize("how", ["set", "add"])
+def test_update_of_region(key, how: str) -> None:
     x, i, j = leaf("float64", 2, 4, 5), leaf("int64"), leaf("int64")
     v = leaf("float64", *getitem(x, key(i, j)).shape[-1:])
-    check_all([x, v, i, j], [update(x, key(i, j), op.add(v, op.add(i, j)), add)])
+    check_all([x, v, i, j], [update(x, key(i, j), op.add(v, op.add(i, j)), how)])
 
 
 # -- arrays of indices ----------------------------------------------------------------------------
