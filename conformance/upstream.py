@@ -227,7 +227,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=("auto", "interpret", "compile"), help="lazyarr's tier")
     parser.add_argument("--max-examples", type=int, default=100, help="per test (default 100)")
     parser.add_argument(
-        "--as-is", action="store_true", help="without the mend of test_can_cast (docs/conformance.md)"
+        "--as-is",
+        action="store_true",
+        help="without the mend of test_can_cast (docs/conformance.md)",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes, with pytest-xdist")
     parser.add_argument("--pytest", action="append", help="one more option for pytest")

@@ -5,8 +5,8 @@ native ones, and those that run by an op's reference, by backend and by op.
 
 It also mends one comparison of the suite, unless CONFORMANCE_AS_IS is set: `test_can_cast` looks up
 pairs of dtypes and takes the answer for missing ones, None, for a dtype, since
-`np.dtype("float64") == None` is true. So it demands that complex numbers can be cast to float64 from
-every library whose dtypes are NumPy's. With the mend, a missing pair gives what equals nothing.
+`np.dtype("float64") == None` is true. So it demands of every library whose dtypes are NumPy's that
+complex numbers can be cast to float64. With the mend, a missing pair gives what equals nothing.
 """
 
 import json
@@ -46,9 +46,12 @@ class _NoPromotion:
     """What a missing pair of dtypes promotes to: equal to no dtype."""
 
 
+_NOTHING = _NoPromotion()
+
+
 def _mend_lookup(helpers) -> None:
     table = helpers.promotion_table
-    table.get = lambda pair, default=_NoPromotion(): table[pair] if pair in table else default
+    table.get = lambda pair, default=_NOTHING: table[pair] if pair in table else default
 
 
 def pytest_collection_finish(session):

@@ -16,8 +16,8 @@ HERE = " ".join(row.split(" | ", 1)[1] for row in ROWS)
 pytestmark = pytest.mark.fast
 
 WANTED = """
-    Op Apply make_node perform L_op R_op view_map destroy_map OpFromGraph shared updates givens optdb
-    FunctionGraph scan c_code CLinkerType jax_funcify
+    Op Apply make_node perform L_op R_op view_map destroy_map OpFromGraph shared updates givens
+    optdb FunctionGraph scan c_code CLinkerType jax_funcify
 """.split()
 
 

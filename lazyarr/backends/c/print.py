@@ -433,8 +433,9 @@ class Printer:
             lines.append(f"  #pragma omp simd{self.clauses(own)}")
             lines.append(f"  for (int64_t k_{i} = 0; k_{i} < n_{i}; k_{i}++) {{")
             lines.append(f"    const int64_t {i} = b_{i} + k_{i};")
-            for a in stage.takes:
-                lines.append(f"    const {c_type(a.dtype)} {atom(a)} = s_{atom(a)}[k_{i}];")
+            lines += [
+                f"    const {c_type(a.dtype)} {atom(a)} = s_{atom(a)}[k_{i}];" for a in stage.takes
+            ]
             self.simd = True
             lines += self.body(stage.body, "    ")
             self.simd = False
