@@ -56,6 +56,9 @@ class Rolling:
 
     def _reduced(self, name: str, keep_attrs: object, **kw: object) -> Handle:
         node = windows.as_float(self.x._v)
+        if self._only_full(name):
+            out = windows.whole_windows(name, node, self.sizes, self.center, **kw)
+            return self._handle(out, keep_attrs)
         new = {d: f"_window_{d}" for d in self.sizes}
         for dim, n in self.sizes.items():
             node = windows.sliding(node, dim, n, new[dim], bool(self.center[dim]), np.nan)
@@ -66,6 +69,13 @@ class Rolling:
         else:
             out = windows.window_reduce(name, node, axis, self.full, self.least, **kw)
         return self._handle(out, keep_attrs)
+
+    def _only_full(self, name: str) -> bool:
+        """Tell whether windows that reach beyond an end need not be made: they give NaN."""
+        if self.least != self.full or name == "count":
+            return False
+        known = self.x.sizes
+        return all(isinstance(known[d], int) and known[d] >= n for d, n in self.sizes.items())
 
     def _handle(self, node: object, keep_attrs: object) -> Handle:
         keep = options.keep_attrs if keep_attrs is None else keep_attrs

@@ -5,6 +5,8 @@ window must be full, NaN stands in for what lies outside and propagates by itsel
 there is counted.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from lazyarr.errors import ArgumentError, ConcretizationError
@@ -58,12 +60,33 @@ def sliding(x: Variable, dim: str, window: object, new: str, center: bool, fill:
         gap = tuple(before if i == axis else s for i, s in enumerate(x.shape))
         blank = op.with_dims(op.full(gap, fill, dtype=x.type.dtype), x.type.dims)
         x = op.concat([blank, x], axis=axis)
-    starts = op.expand_dims(op.arange(size), axis=1)
+    return _windows(x, dim, window, size, new)
+
+
+def _windows(x: Variable, dim: str, window: object, count: object, new: str) -> Variable:
+    """Record the windows that start at the first `count` positions, along a new last dim."""
+    axis = x.type.axis(dim)
+    starts = op.expand_dims(op.arange(count), axis=1)
     places = op.add(starts, op.expand_dims(op.arange(window), axis=0))
     taken = gather(unnamed(x), places, axis)
     order = [i for i in range(taken.ndim) if i != axis + 1]
     dims = (*x.type.dims, new)
     return op.with_dims(op.permute_dims(taken, (*order, axis + 1)), dims)
+
+
+def whole_windows(name: str, x: Variable, sizes: Mapping, center: Mapping, **kw: object):
+    """Record a reduction over windows of which only full ones count; NaN for the others.
+
+    Every dim is at least as long as its window.
+    """
+    new = {d: f"_window_{d}" for d in sizes}
+    for dim, n in sizes.items():
+        x = _windows(x, dim, n, x.type.sizes[dim] - n + 1, new[dim])
+    out = reducing.reduce(name, x, tuple(x.type.axis(d) for d in new.values()), False, **kw)
+    for dim, n in sizes.items():
+        before = n // 2 if center[dim] else n - 1
+        out = padded(out, dim, (before, n - 1 - before), "constant", np.nan)
+    return out
 
 
 def blocks(x: Variable, dim: str, window: int, new: str) -> Variable:
