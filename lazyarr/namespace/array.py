@@ -376,6 +376,19 @@ UFUNCS = {
 }  # fmt: skip
 
 
+# Beside the standard: methods that NumPy's, JAX's and Torch's arrays share, and callers rely on.
+_REDUCTIONS = ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")
+
+
+def _method(name: str):
+    def method(self, axis=None, **options):
+        return getattr(sys.modules["lazyarr"], name)(self, axis=axis, **options)
+
+    method.__name__ = name
+    method.__doc__ = f"Return `lazyarr.{name}` of the array, over all axes or some."
+    return method
+
+
 def _unary(name: str):
     record = OPS[name]
     return lambda self: Array(record(self._v))
@@ -414,5 +427,19 @@ def _install_operators(native: Any = None) -> None:
         setattr(Array, method, recorder(native, python, call))
 
 
+def _reshape(self, *shape):
+    """Return `lazyarr.reshape` to a shape, given as a tuple or as its sizes."""
+    whole = len(shape) == 1 and isinstance(shape[0], tuple | list)
+    return sys.modules["lazyarr"].reshape(self, tuple(shape[0]) if whole else shape)
+
+
+def _clip(self, min=None, max=None):
+    """Return `lazyarr.clip` of the array between two bounds."""
+    return sys.modules["lazyarr"].clip(self, min, max)
+
+
+for _name in _REDUCTIONS:
+    setattr(Array, _name, _method(_name))
+Array.reshape, Array.clip = _reshape, _clip  # type: ignore[attr-defined]
 _install_operators()
 on_native(_install_operators)

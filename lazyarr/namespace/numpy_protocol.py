@@ -2,7 +2,8 @@
 
 `np.sum(x, 0)` reaches `lazyarr.sum(x, axis=0)`: arguments are sorted by the names that NumPy's
 signature gives them. What lazyarr has no word for (a function, or an argument such as `where=`) is
-computed by NumPy on values, and gives a NumPy array.
+computed by NumPy on values; arrays among its results are arrays of lazyarr again, so that code that
+asks an array for its namespace goes on in the same one.
 """
 
 import inspect
@@ -13,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from lazyarr.errors import ArgumentError
+from lazyarr.graph import dtypes
 
 
 def call_function(function: Callable, args: tuple, kwargs: dict) -> object:
@@ -21,7 +23,7 @@ def call_function(function: Callable, args: tuple, kwargs: dict) -> object:
     given = None if ours is None else _sorted(function, ours, args, kwargs)
     if ours is not None and given is not None:
         return ours(*given.args, **given.kwargs)
-    return function(*values(args), **values(kwargs))
+    return handles(function(*values(args), **values(kwargs)))
 
 
 @cache
@@ -65,7 +67,16 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> obj
         raise ArgumentError(
             f"a lazy array cannot be written by out=; write x = np.{ufunc.__name__}(...)."
         )
-    return getattr(ufunc, method)(*values(inputs), **values(kwargs))
+    return handles(getattr(ufunc, method)(*values(inputs), **values(kwargs)))
+
+
+def handles(held: object) -> object:
+    """Return results with NumPy's arrays of the standard's dtypes as arrays of lazyarr."""
+    if isinstance(held, np.ndarray) and held.dtype in dtypes.CATEGORIES["all"]:
+        return sys.modules["lazyarr"].asarray(held)
+    if isinstance(held, tuple | list) and held.__class__ in (tuple, list):
+        return type(held)(map(handles, held))
+    return held
 
 
 def values(held: object) -> object:

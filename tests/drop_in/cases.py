@@ -43,7 +43,7 @@ SCIPY = [
     "stats.power_divergence(counts, lambda_='log-likelihood')", "stats.combine_pvalues(p)",
     "stats.false_discovery_control(p)", "stats.bartlett(x, y)", "stats.levene(x, y)",
     "stats.f_oneway(x, y)", "stats.kruskal(x, y)", "stats.directional_stats(M + 1).mean_direction",
-    "stats.quantile(x, p)",
+    "stats.quantile(x, p)", "stats.spearmanr(x, y)", "stats.bws_test(x, y)",
     *(f"fft.{n}(x)" for n in ("fft", "ifft", "rfft", "dct", "dst", "fftshift")),
     "fft.fht(x, 0.1, 0.5)",
     *(f"signal.{n}" for n in (
@@ -60,6 +60,7 @@ SCIPY = [
     " args=(pair,)).x",
     "optimize.rosen(x)", "optimize.rosen_der(x)", "optimize.rosen_hess(x)",
     "differentiate.derivative(xp.exp, x).df", "differentiate.jacobian(lambda z: z**2, x).df",
+    "differentiate.hessian(lambda z: z[0] ** 2 * z[1], x[:2]).ddf",
     "ndimage.gaussian_filter(M, 1.0)", "ndimage.median_filter(M, 3)",
     "spatial.transform.Rotation.from_euler('xyz', x[:3]).as_matrix()",
     "interpolate.PchipInterpolator(x, y)(x)", "interpolate.make_interp_spline(x, y)(x)",
@@ -106,6 +107,7 @@ NUMPY = [f"np.{n}" for n in (
 )]  # fmt: skip
 
 COMPUTED = [f"np.{n}" for n in (  # lazyarr has no word for these: NumPy computes them
+    "einsum('i,j->ij', x, y, optimize=True)",
     "atleast_1d(x)", "column_stack([x, y])", "sum(x, where=np.asarray(x) > 1)", "add.reduce(x)",
     "frexp(x)", "lexsort((x, y))", "concatenate([x, y], 0)", "linalg.norm(x, 1)", "modf(x)",
 )]  # fmt: skip

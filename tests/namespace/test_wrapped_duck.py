@@ -1,4 +1,9 @@
-"""xarray's own tests of wrapped arrays, with lazyarr as the array library."""
+"""xarray's own tests of wrapped arrays, with lazyarr as the array library.
+
+Of 98, xarray expects 7 to fail with every library; one of these passes where numbagg is installed.
+"""
+
+import importlib.util
 
 import pytest
 
@@ -15,6 +20,9 @@ duck.NAMESPACE_ARRAYS["lazyarr"] = {
     "xfails": HOLES,
 }
 LAZY = pytest.mark.parametrize("namespace", ["lazyarr"])
+
+if importlib.util.find_spec("numbagg"):
+    duck.TestDataArrayMethods.test_rolling_exp_reduce.pytestmark = []
 
 TestTopLevel = duck.TestTopLevelMethods
 TestDataArray = duck.TestDataArrayMethods
