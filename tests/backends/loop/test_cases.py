@@ -165,6 +165,8 @@ def test_special_values(name: str, way: str) -> None:
     assert code == 0
     for a, b in zip(got, want, strict=True):
         tolerance = 1e-6 if a.dtype == np.float32 else 2e-14
+        if name == "beta":  # exp of a sum of logarithms: its error grows with their size
+            tolerance *= 4
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=0)
         if a.dtype.kind == "f":
             known = ~np.isnan(a)
