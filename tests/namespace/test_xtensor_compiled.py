@@ -2,8 +2,8 @@
 
 All calls of a run are the outputs of few programs, so that compiling stays affordable.
 LAZYARR_ORACLE_COMPILED sets the number of examples of each case, LAZYARR_ORACLE_BACKENDS the
-backends (`c` unless set; `numba,jax,torch` for the others), LAZYARR_ORACLE_GROUPS the number of
-programs, of which smaller ones compile faster.
+backends (`c` unless set; `numba,jax,torch` for the others), LAZYARR_ORACLE_FAMILIES which cases, and
+LAZYARR_ORACLE_GROUPS the number of programs, of which smaller ones compile faster.
 """
 
 import os
@@ -34,6 +34,7 @@ EXAMPLES = int(os.environ.get("LAZYARR_ORACLE_COMPILED", "20"))
 OF_UNKNOWN_SIZES = min(EXAMPLES, 6)
 BACKENDS = os.environ.get("LAZYARR_ORACLE_BACKENDS", "c").split(",")
 GROUPS = int(os.environ.get("LAZYARR_ORACLE_GROUPS", "4"))
+FAMILIES = os.environ.get("LAZYARR_ORACLE_FAMILIES", ",".join(CASES)).split(",")
 HOLES: set[tuple[str, str]] = set()
 
 
@@ -118,7 +119,7 @@ def unknown_sizes() -> Callable[[Any], XTensor]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_on_backends(backend: str, group: int) -> None:
     calls = Calls()
-    every = [(name, seed) for seed in range(EXAMPLES) for name in CASES]
+    every = [(name, seed) for seed in range(EXAMPLES) for name in FAMILIES]
     for name, seed in every[group::GROUPS]:
         if (backend, name) not in HOLES:
             calls.add(name, seed, of_known_size)

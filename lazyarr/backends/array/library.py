@@ -9,18 +9,18 @@ from typing import Any
 
 
 def sorting_rows(
-    xp: Any, sort: Callable, argsort: Callable, searchsorted: Callable
+    flip: Callable, sort: Callable, argsort: Callable, searchsorted: Callable
 ) -> dict[str, Callable]:
-    """Return rows from stable `sort(x, axis)` and `argsort(x, axis)`, and `searchsorted`."""
+    """Return rows from `flip(x, axes)`, stable `sort(x, axis)` and `argsort`, `searchsorted`."""
 
     def sorted_(x, *, axis, descending):
         out = sort(x, axis)
-        return xp.flip(out, (axis,)) if descending else out
+        return flip(out, (axis,)) if descending else out
 
     def order(x, *, axis, descending):
         if not descending:
             return argsort(x, axis)
-        back = xp.flip(argsort(xp.flip(x, (axis,)), axis), (axis,))
+        back = flip(argsort(flip(x, (axis,)), axis), (axis,))
         return x.shape[axis] - 1 - back
 
     def search(x1, x2, *, side):

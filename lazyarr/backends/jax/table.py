@@ -267,7 +267,7 @@ def make_table() -> Table:
         "check": _check,
     }
     rows = {
-        **sorting_rows(jnp, _sort, _argsort, _searchsorted),
+        **sorting_rows(jnp.flip, _sort, _argsort, _searchsorted),
         **fourier_rows(jnp.fft),
     }
     return Table(

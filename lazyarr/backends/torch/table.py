@@ -170,6 +170,15 @@ def _ordered(x):
     return x.to(torch.int64) if x.dtype in (torch.uint16, torch.uint32) else x
 
 
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def _flip(x, axes):
+    """Flip, the bits of unsigned integers as signed ones: Torch flips no others."""
+    signed = _SIGNED.get(x.dtype)
+    return x.flip(axes) if signed is None else x.view(signed).flip(axes).view(x.dtype)
+
+
 def _sort(x, axis):
     out = torch.sort(_ordered(x), dim=axis, stable=True).values
     if x.dtype is torch.uint64:
@@ -241,7 +250,7 @@ def make_table() -> Table:
     }
     rows = {
         "absorb": eager_absorb(torch.mul, lambda x: x.sum().item(), _absorbed),
-        **sorting_rows(torch, _sort, _argsort, _searchsorted),
+        **sorting_rows(_flip, _sort, _argsort, _searchsorted),
         **fourier_rows(torch.fft),
     }
     return Table(torch, dtype_of, constant, words, rows, wider=WIDER, movable=MOVABLE, name="torch")
