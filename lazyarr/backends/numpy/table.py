@@ -3,7 +3,13 @@
 import numpy as np
 
 from lazyarr.backends.array.table import Table, raising_check
-from lazyarr.backends.array.words import eager_absorb, eager_product, generic_words, python_scan, region_key
+from lazyarr.backends.array.words import (
+    eager_absorb,
+    eager_product,
+    generic_words,
+    python_scan,
+    region_key,
+)
 from lazyarr.graph import numeric
 from lazyarr.graph.registry import OPS
 

@@ -10,7 +10,13 @@ import torch
 from lazyarr.backends.array.complex_words import complex_words, expm1_by_parts
 from lazyarr.backends.array.library import fourier_rows, sorting_rows
 from lazyarr.backends.array.table import Table, Unsupported, raising_check
-from lazyarr.backends.array.words import eager_absorb, eager_product, generic_words, python_scan, region_key
+from lazyarr.backends.array.words import (
+    eager_absorb,
+    eager_product,
+    generic_words,
+    python_scan,
+    region_key,
+)
 
 DTYPES = {
     np.dtype(name if name != "bool" else bool): getattr(torch, name)
