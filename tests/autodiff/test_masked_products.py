@@ -132,8 +132,8 @@ def test_finite_products_are_library_calls(shape: tuple, call: str) -> None:
 
 
 def _named(a: np.ndarray, x: object) -> object:
-    data = xp.xtensor(a, dims=("row", "k"))
-    return data.dot(xp.xtensor(x, dims=("k",))).values
+    data = xp.XTensor(a, dims=("row", "k"))
+    return data.dot(xp.XTensor(x, dims=("k",))).data
 
 
 def _row_by_row(a: np.ndarray, x: object) -> object:

@@ -164,8 +164,8 @@ class Emitter(Values):
     def _iterate(self, loop: Loop, total: Scalar) -> None:
         if sums_rows(loop):
             self._jam(loop, total)
-        elif loop.role == "vector":
-            self._vector(loop, total)
+        elif loop.role in ("vector", "strided"):
+            self._innermost(loop, total, "simd" if loop.role == "vector" else "serial")
         else:
             counter = self._open(loop)
             self.loop_values[loop] = of(counter)
@@ -221,8 +221,8 @@ class Emitter(Values):
         if private is not None and threads.splits(node):
             node.work, node.private = work, tuple(sorted(private, key=lambda b: b.name))
 
-    def _vector(self, loop: Loop, total: Scalar) -> None:
-        """Emit a vector loop, and where it absorbs by a fixed factor another for odd factors.
+    def _innermost(self, loop: Loop, total: Scalar, kind: str) -> None:
+        """Emit an innermost loop, and where it absorbs by a fixed factor another for odd factors.
 
         The first takes the product as it is: right where the factor is finite and not 0.
         """
@@ -236,7 +236,7 @@ class Emitter(Values):
             self._by_length(loop, counter, total)
             return
         if not factors:
-            self._close(counter, total, "simd")
+            self._close(counter, total, kind)
             return
         scope = self.scopes.pop()
         fine: Scalar | None = None
@@ -247,11 +247,11 @@ class Emitter(Values):
         plain = self.apply("select", (fine, total, constant(0)), INT64)
         odd = self.apply("select", (fine, constant(0), total), INT64)
         self.scopes.append(scope)
-        self._close(counter, plain, "simd")
+        self._close(counter, plain, kind)
         counter = self._open(loop)
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
-        self._close(counter, odd, "simd")
+        self._close(counter, odd, kind)
 
     def _by_length(self, loop: Loop, counter: Scalar, total: Scalar) -> None:
         """Close a loop over rows that multiplies by reciprocals; short rows divide, in another."""
@@ -428,7 +428,7 @@ class Emitter(Values):
                 memo: dict[int, Scalar] = {}
                 for holds, code in s.checks:
                     self._check(self.value(holds, memo), code)
-                new = self.value(s.value, memo)
+                new = self.taken(s.value, memo)
                 value = new if value is None else self.combine(s.combine, value, new)
                 if s.argument is not None:
                     self._argument(node, new, self.value(s.argument, memo))

@@ -46,7 +46,7 @@ def plain_statements(repeat: Repeat) -> set[Statement]:
 
 
 def plain_sums(loop: Loop) -> set[Statement]:
-    """Return the absorbing statements of a nest of sums that all begin around it, else none.
+    """Return the sums of absorbing products of a nest of sums that all begin around it, else none.
 
     Where a product is NaN its sum is, so that the nest runs again only then.
     """
@@ -60,8 +60,7 @@ def plain_sums(loop: Loop) -> set[Statement]:
             found.append(item)
         else:
             return set()
-    chosen = {n.statement for n in found if _absorbs(n.statement.value)}
-    return chosen if all(_betrays(s.value) for s in chosen) else set()
+    return {n.statement for n in found if n.statement.value.prim == "absorb"}
 
 
 def _is_sum(s: Statement) -> bool:
