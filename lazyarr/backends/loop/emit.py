@@ -174,10 +174,11 @@ class Emitter(Values):
 
     def _repeat(self, loop: Loop, total: Scalar) -> None:
         """Take the sums of a nest again, with tested products, where one of them is NaN."""
-        flag = self._register(constant(0))
+        total_of_sums = self._register(scalar.const(0, FLOAT64))
         for node in loop.starts:
-            self._each_sum(node, lambda value: self._note_nan(flag, value))
-        bad = self._frozen(flag)
+            self._each_sum(node, lambda value: self._add_up(total_of_sums, value))
+        seen = self._frozen(total_of_sums)
+        bad = self.let("select", self.let("ne", seen, seen), constant(1), constant(0))
         counter = self._open(None)
         self._here.floor = self._here.depth  # all in it stays in it
         for node in loop.starts:
@@ -204,9 +205,9 @@ class Emitter(Values):
             else:
                 look(self._frozen(register))
 
-    def _note_nan(self, flag: Scalar, value: Scalar) -> None:
-        found = self.let("select", self.let("ne", value, value), constant(1), constant(0))
-        self._here.body.append(Accumulate(flag, "or", found))
+    def _add_up(self, register: Scalar, value: Scalar) -> None:
+        wide = value if value.dtype == FLOAT64 else self.apply("cast", (value,), FLOAT64)
+        self._here.body.append(Accumulate(register, "add", wide))
 
     def _kept(self, node: Placed) -> tuple[list[Axis], list[Axis]]:
         """Return the axes of a reduction's elements: unrolled ones, and those of inner loops."""
