@@ -220,7 +220,7 @@ def _contraction(node: Variable, args: Args, moved: Flags, size: object) -> Any:
     *labels, out = node.params["spec"]
     fresh = max((k for group in (*labels, out) for k in group), default=-1) + 1
     batched = [(fresh, *group) if m else group for group, m in zip(labels, moved, strict=True)]
-    return node.op.record(tuple(args), {"spec": (*batched, (fresh, *out))})
+    return node.op.record(tuple(args), {**node.params, "spec": (*batched, (fresh, *out))})
 
 
 def _library(node: Variable, args: Args, moved: Flags, size: object) -> Any:

@@ -90,7 +90,8 @@ def _summed_first(a: Variable, b: Variable, inner: Variable, node: Variable) -> 
         return None
     a, of_a = _without(a, of_a, alone)
     b, of_b = _without(b, of_b, alone)
-    new: Variable = op.contract(a, b, (of_a, of_b, tuple(k for k in out if k not in gone)))
+    spec = of_a, of_b, tuple(k for k in out if k not in gone)
+    new: Variable = op.contract(a, b, spec, absorb=inner.params["absorb"])
     return op.expand_dims(new, axis=node.params["axis"]) if node.params["keepdims"] else new
 
 

@@ -128,6 +128,21 @@ def _size_value(scope: Scope, node: Variable) -> str:
 
 
 def contraction(scope: Scope, node: Variable) -> str:
+    """A product of two operands; where it absorbs, its word gets the factors side by side too."""
+    la, lb, out = node.params["spec"]
+    summed = [k for k in la if k not in out]
+    if not node.params["absorb"]:
+        return _product(scope, node)
+    if len({*la}) < len(la) or len({*lb}) < len(lb) or not summed:
+        raise Unsupported("a product that absorbs, of repeated labels or without a sum.")
+    args = [(_product(scope, node), node.dtype)]
+    for x, labels in zip(node.inputs, (la, lb), strict=True):
+        text = _spread(scope, scope.arg(x, node.dtype), labels, (*summed, *out))
+        args.append((text, node.dtype))
+    return scope.arithmetic("absorbed_product", args, node.dtype, summed=len(summed))
+
+
+def _product(scope: Scope, node: Variable) -> str:
     """A product of two operands by `multiply` or `matmul`, labels brought into its order."""
     dtype, spec = node.dtype, node.params["spec"]
     a, b = ((scope.arg(x, dtype), x.type.shape) for x in node.inputs)

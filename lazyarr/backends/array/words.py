@@ -7,6 +7,8 @@ interpreter makes; a backend overrides those for which it has something better.
 from collections.abc import Callable
 from typing import Any
 
+from lazyarr.graph.ops.linalg import absorbed_sum
+
 
 def generic_words(xp: Any, astype: Callable) -> dict[str, Callable]:
     """Return the words that any array namespace can express."""
@@ -125,6 +127,18 @@ def eager_absorb(multiply: Callable, total: Callable, slow: Callable) -> Callabl
         return slow(g, d, product) if found != found else product
 
     return absorb
+
+
+def eager_product(total: Callable, slow: Callable, concat: Callable) -> Callable:
+    """Return the word `absorbed_product`: a sum of products, taken again where one is NaN."""
+
+    def absorbed_product(plain, a, b, summed):
+        found = total(plain)
+        if found == found:
+            return plain
+        return absorbed_sum(lambda g, d: slow(g, d, g * d), concat, a, b, summed)
+
+    return absorbed_product
 
 
 def python_scan(zeros: Callable, number: Callable) -> Callable:

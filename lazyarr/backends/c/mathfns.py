@@ -257,6 +257,27 @@ static int64_t solve_triangular_S(T *restrict out, const T *restrict a, const T 
 )
 
 _define(
+    "absorb_sums",  # sums that are NaN, again, of products that are 0 where a factor is 0
+    """
+static void absorb_sums_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m,
+                          int64_t n, int64_t k, int64_t at, int64_t bt) {
+  int64_t bad = 0;
+  #pragma omp simd reduction(+:bad)
+  for (int64_t i = 0; i < m * n; i++) bad += out[i] != out[i];
+  for (int64_t i = 0; bad && i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      if (out[i * n + j] == out[i * n + j]) continue;
+      T sum = 0;
+      for (int64_t p = 0; p < k; p++) {
+        T x = at ? a[p * m + i] : a[i * k + p], y = bt ? b[j * k + p] : b[p * n + j];
+        if (x != 0 && y != 0) sum += x * y;
+      }
+      out[i * n + j] = sum;
+    }
+}""",
+)
+
+_define(
     "gemm",
     """
 static void gemm_one_S(T *restrict out, const T *restrict a, const T *restrict b, int64_t m,
@@ -280,7 +301,7 @@ static void gemm_one_S(T *restrict out, const T *restrict a, const T *restrict b
   }
 }
 static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, int64_t m, int64_t n,
-                      int64_t k, int64_t at, int64_t bt, void *fn, void *syrk) {
+                      int64_t k, int64_t at, int64_t bt, int64_t absorb, void *fn, void *syrk) {
   int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
   T one = 1, zero = 0;
   double least = sizeof(T) > sizeof(__real__ one) ? 1000 : 8000; /* products worth a call */
@@ -298,22 +319,24 @@ static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, in
                  int *))fn)(bt ? "T" : "N", at ? "T" : "N", &ni, &mi, &ki, &one, (T *)b, &ldb,
                             (T *)a, &lda, &zero, out, &ni);
     }
+    if (absorb) absorb_sums_S(out, a, b, m, n, k, at, bt);
   }
   return 0;
 }""",
+    ("absorb_sums",),
 )
 
 _define(
     "gemv",
     """
-static int64_t gemv_S(T *restrict out, const T *restrict a, const T *restrict x, int64_t m,
-                      int64_t k, int64_t at, void *fn) {
+static void gemv_plain_S(T *restrict out, const T *restrict a, const T *restrict x, int64_t m,
+                         int64_t k, int64_t at, void *fn) {
   if (fn && k > 0 && m > 0 && (double)m * (double)k > 1000 && !(m >> 31 || k >> 31)) {
     int rows = (int)(at ? m : k), columns = (int)(at ? k : m), step = 1;
     T one = 1, zero = 0;
     ((void (*)(char *, int *, int *, T *, T *, int *, T *, int *, T *, T *, int *))fn)(
         at ? "N" : "T", &rows, &columns, &one, (T *)a, &rows, (T *)x, &step, &zero, out, &step);
-    return 0;
+    return;
   }
   if (at) {
     for (int64_t i = 0; i < m; i++) out[i] = 0;
@@ -322,7 +345,7 @@ static int64_t gemv_S(T *restrict out, const T *restrict a, const T *restrict x,
       #pragma omp simd
       for (int64_t i = 0; i < m; i++) out[i] += factor * a[p * m + i];
     }
-    return 0;
+    return;
   }
   for (int64_t i = 0; i < m; i++) {
     T sum = 0;
@@ -330,8 +353,14 @@ static int64_t gemv_S(T *restrict out, const T *restrict a, const T *restrict x,
     for (int64_t p = 0; p < k; p++) sum += a[i * k + p] * x[p];
     out[i] = sum;
   }
+}
+static int64_t gemv_S(T *restrict out, const T *a, const T *x, int64_t m, int64_t k, int64_t at,
+                      int64_t absorb, void *fn) {
+  gemv_plain_S(out, a, x, m, k, at, fn);
+  if (absorb) absorb_sums_S(out, a, x, m, 1, k, at, 0);
   return 0;
 }""",
+    ("absorb_sums",),
 )
 
 # LU by rows: P a = L U in place, rows exchanged as `pivot` tells. The library sees the transpose,

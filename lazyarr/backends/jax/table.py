@@ -21,6 +21,17 @@ def _check(error, ok, code):
     return jnp.where((error != 0) | jnp.all(ok), error, code)
 
 
+def _absorbed_product(plain, a, b, summed):
+    """A sum of products, taken again where one is NaN; XLA holds no array of the products."""
+
+    def again():
+        product = a * b
+        bad = jnp.isnan(product) & ((a == 0) | (b == 0))
+        return jnp.sum(jnp.where(bad, 0, product), tuple(range(summed)), dtype=plain.dtype)
+
+    return lax.cond(jnp.isnan(jnp.sum(plain)), again, lambda: plain)
+
+
 # -- indexing -------------------------------------------------------------------------------------
 
 
@@ -251,6 +262,7 @@ def make_table() -> Table:
         "digamma": _digamma,
         "trigamma": _trigamma,
         "matmul": lambda a, b: jnp.matmul(a, b, precision="highest"),
+        "absorbed_product": _absorbed_product,
         "einsum": lambda text, a, b: jnp.einsum(text, a, b, precision="highest"),
         "main_diagonal": lambda x: jnp.diagonal(x, axis1=-2, axis2=-1),
         "cumulative_sum": lambda x, axis, dtype: jnp.cumsum(x, axis, dtype=dtype),

@@ -19,6 +19,7 @@ from lazyarr.backends.loop.rules import as_index, position
 from lazyarr.backends.loop.sizes import Sizes
 from lazyarr.graph import scalar
 from lazyarr.graph.node import Variable
+from lazyarr.graph.registry import OPS
 from lazyarr.graph.traverse import Graph
 
 INT64 = np.dtype("int64")
@@ -252,7 +253,8 @@ def build_contract(scope: Scope, node: Variable) -> None:
     memo: dict = {}
     left = scope.element(a, tuple(at[label] for label in la), memo)
     right = scope.element(b, tuple(at[label] for label in lb), memo)
-    value = _product(scalar.cast(left, node.dtype), scalar.cast(right, node.dtype))
+    factors = scalar.cast(left, node.dtype), scalar.cast(right, node.dtype)
+    value = _absorbed(*factors) if node.params["absorb"] else _product(*factors)
     out = tuple(at[label] for label in lo)
     combine = "or" if node.dtype.kind == "b" else "add"
     scope.emit(
@@ -263,6 +265,10 @@ def build_contract(scope: Scope, node: Variable) -> None:
 
 def _product(a, b):
     return a & b if a.dtype.kind == "b" else a * b
+
+
+def _absorbed(a, b):
+    return scalar.absorb(a, b) if a.dtype.kind == "f" else OPS["absorb"].formula(a, b)
 
 
 def build_scan(scope: Scope, node: Variable) -> None:

@@ -29,7 +29,7 @@ from lazyarr.backends.loop.ir import (
     constant,
 )
 from lazyarr.backends.loop.notation import Access, Buffer, Statement
-from lazyarr.backends.loop.optimistic import plain_statements, scalar_carries
+from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
 from lazyarr.backends.loop.values import OFTEN, Scope, Values, as_form
@@ -93,6 +93,7 @@ class Emitter(Values):
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
         self.plain: set[Statement] = set()  # statements whose products are taken without tests
+        self.again = False  # sums are taken again, with tests
         self.rows: dict[Loop, int] = {}  # iterations of a loop that its body does at once
 
     # -- blocks -----------------------------------------------------------------------------------
@@ -148,19 +149,71 @@ class Emitter(Values):
         total = self.count(loop.extent)
         shared = self.threads and len(self.scopes) == 1 and not sums_rows(loop)
         work = self.index(of(threads.work(loop))) if shared else None
+        known = self.plain
+        tried = set() if self.again else plain_sums(loop)
+        self.plain = known | tried
+        self._iterate(loop, total)
+        self.plain = known
+        if shared:
+            self._share(loop, work)
+        if tried:
+            self._repeat(loop, total)
+        for node in loop.starts:
+            self._finish(node)
+
+    def _iterate(self, loop: Loop, total: Scalar) -> None:
         if sums_rows(loop):
             self._jam(loop, total)
-        elif loop.role == "vector":
-            self._vector(loop, total)
+        elif loop.role in ("vector", "strided"):
+            self._innermost(loop, total, "simd" if loop.role == "vector" else "serial")
         else:
             counter = self._open(loop)
             self.loop_values[loop] = of(counter)
             self.block(loop.items)
             self._close(counter, total, "serial")
-        if shared:
-            self._share(loop, work)
+
+    def _repeat(self, loop: Loop, total: Scalar) -> None:
+        """Take the sums of a nest again, with tested products, where one of them is NaN."""
+        total_of_sums = self._register(scalar.const(0, FLOAT64))
         for node in loop.starts:
-            self._finish(node)
+            self._each_sum(node, lambda value: self._add_up(total_of_sums, value))
+        seen = self._frozen(total_of_sums)
+        bad = self.let("select", self.let("ne", seen, seen), constant(1), constant(0))
+        counter = self._open(None)
+        self._here.floor = self._here.depth  # all in it stays in it
+        for node in loop.starts:
+            self._each_sum(node, None)
+        self.again = True
+        self._iterate(loop, total)
+        self.again = False
+        self._append(counter, bad)
+
+    def _each_sum(self, node: Placed, look: Callable | None) -> None:
+        """Look at every sum of a statement, or set it to 0."""
+        s, zero = node.statement, scalar.const(0, node.statement.value.dtype)
+        self._bind(node)
+        kept, inner = self._kept(node)
+        registers = [self.registers.get((id(node), c)) for c in self._combinations(kept)]
+        if registers[0] is None:
+            act = None if look is None else lambda: look(self.load(s.target, {}))
+            self._fill(node, inner, kept, zero, act)
+            self.forget(s.buffer)
+            return
+        for (register,) in registers:
+            if look is None:
+                self._here.body.append(Accumulate(register, None, zero))
+            else:
+                look(self._frozen(register))
+
+    def _add_up(self, register: Scalar, value: Scalar) -> None:
+        wide = value if value.dtype == FLOAT64 else self.apply("cast", (value,), FLOAT64)
+        self._here.body.append(Accumulate(register, "add", wide))
+
+    def _kept(self, node: Placed) -> tuple[list[Axis], list[Axis]]:
+        """Return the axes of a reduction's elements: unrolled ones, and those of inner loops."""
+        s, first = node.statement, node.first_reduced()
+        inner = [a for a in node.loops[first:] if a not in s.reduced and a is not s.running]
+        return [a for a in node.unrolled if a not in s.reduced], inner
 
     def _share(self, loop: Loop, work: Scalar) -> None:
         """Let the loop just emitted run on several threads where its iterations are independent."""
@@ -169,22 +222,22 @@ class Emitter(Values):
         if private is not None and threads.splits(node):
             node.work, node.private = work, tuple(sorted(private, key=lambda b: b.name))
 
-    def _vector(self, loop: Loop, total: Scalar) -> None:
-        """Emit a vector loop, and where it absorbs by a fixed factor another for odd factors.
+    def _innermost(self, loop: Loop, total: Scalar, kind: str) -> None:
+        """Emit an innermost loop, and where it absorbs by a fixed factor another for odd factors.
 
         The first takes the product as it is: right where the factor is finite and not 0.
         """
         counter = self._open(loop)
-        self._here.plain = {}
+        self._here.plain = None if self.again else {}
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
-        factors = list(self._here.plain)
+        factors = list(self._here.plain or ())
         rows = self.by_length and total.prim != "const" and len(self.scopes) > 2
         if not factors and self._here.inverted and rows:
             self._by_length(loop, counter, total)
             return
         if not factors:
-            self._close(counter, total, "simd")
+            self._close(counter, total, kind)
             return
         scope = self.scopes.pop()
         fine: Scalar | None = None
@@ -195,11 +248,11 @@ class Emitter(Values):
         plain = self.apply("select", (fine, total, constant(0)), INT64)
         odd = self.apply("select", (fine, constant(0), total), INT64)
         self.scopes.append(scope)
-        self._close(counter, plain, "simd")
+        self._close(counter, plain, kind)
         counter = self._open(loop)
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
-        self._close(counter, odd, "simd")
+        self._close(counter, odd, kind)
 
     def _by_length(self, loop: Loop, counter: Scalar, total: Scalar) -> None:
         """Close a loop over rows that multiplies by reciprocals; short rows divide, in another."""
@@ -376,7 +429,7 @@ class Emitter(Values):
                 memo: dict[int, Scalar] = {}
                 for holds, code in s.checks:
                     self._check(self.value(holds, memo), code)
-                new = self.value(s.value, memo)
+                new = self.taken(s.value, memo)
                 value = new if value is None else self.combine(s.combine, value, new)
                 if s.argument is not None:
                     self._argument(node, new, self.value(s.argument, memo))
@@ -427,12 +480,11 @@ class Emitter(Values):
 
     def _begin(self, node: Placed) -> None:
         """Make the registers of a reduction, or fill its elements with the identity."""
-        s, first = node.statement, node.first_reduced()
+        s = node.statement
         self._bind(node)
         dtype = s.value.dtype
         start = scalar.const(scalar.identity(s.combine, dtype), dtype)
-        inner = [a for a in node.loops[first:] if a not in s.reduced and a is not s.running]
-        kept = [a for a in node.unrolled if a not in s.reduced]
+        kept, inner = self._kept(node)
         if s.argument is not None:
             pair = [self._register(start), self._register(constant(-1))]
             self.registers[id(node), ()] = pair
@@ -452,7 +504,15 @@ class Emitter(Values):
         self._here.body.append(Init(out, start))
         return out
 
-    def _fill(self, node: Placed, inner: list[Axis], kept: list[Axis], start: Scalar) -> None:
+    def _fill(
+        self,
+        node: Placed,
+        inner: list[Axis],
+        kept: list[Axis],
+        start: Scalar,
+        act: Callable | None = None,
+    ) -> None:
+        """Store into every element of a reduction, or do something else there."""
         opened = []
         for axis in inner:
             self.count(axis.extent)
@@ -461,7 +521,10 @@ class Emitter(Values):
             opened.append((counter, axis))
         for combo in self._combinations(kept):
             self._unroll(kept, combo)
-            self.store(node.statement.target, start, {}, forward=False)
+            if act is None:
+                self.store(node.statement.target, start, {}, forward=False)
+            else:
+                act()
         for k, (counter, axis) in enumerate(reversed(opened)):
             self._close(counter, axis.extent, "serial" if k else "simd")
 

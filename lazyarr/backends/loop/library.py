@@ -49,12 +49,13 @@ def build_product(scope: Scope, node: Variable, form: Product) -> None:
     operands = (scope.view(form.left).buffer, scope.view(form.right).buffer)
     m, k = shape[form.row], shape[form.inner]
     at = int(form.left_labels[-1] == form.row)
+    absorb = int(node.params["absorb"])
     if form.column is None:
-        routine = Routine("gemv", view.buffer, operands, (m, k, at), label="contract")
+        routine = Routine("gemv", view.buffer, operands, (m, k, at, absorb), label="contract")
     else:
         count = shapes.product(shape[label] for label in form.batch)
         bt = int(form.right_labels[-1] == form.inner)
-        sizes = (count, m, shape[form.column], k, at, bt)
+        sizes = (count, m, shape[form.column], k, at, bt, absorb)
         routine = Routine("gemm", view.buffer, operands, sizes, label="contract")
     scope.steps.append(routine)
 

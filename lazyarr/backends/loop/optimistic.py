@@ -3,11 +3,13 @@
 `absorb(g, d)` is the product, or 0 where that is NaN because one factor is 0: a test for each
 product of each step back. Where the carries are scalars, a NaN that a product makes stays in them:
 through sums and products it reaches a carry that feeds itself. So the loop runs on plain products,
-and only where a carry is NaN in the end it runs again, with tests, from what it started with.
+and only where a carry is NaN in the end it runs again, with tests, from what it started with. So do
+nests that do nothing but sum up.
 """
 
 from lazyarr.backends.loop.notation import Access, Buffer, Repeat, Statement
 from lazyarr.backends.loop.order import count_ops
+from lazyarr.backends.loop.schedule import Loop, Placed
 from lazyarr.graph.scalar import Scalar
 
 PASSES_NAN = frozenset(
@@ -41,6 +43,29 @@ def plain_statements(repeat: Repeat) -> set[Statement]:
             break
         chosen = kept
     return chosen
+
+
+def plain_sums(loop: Loop) -> set[Statement]:
+    """Return the sums of absorbing products of a nest of sums that all begin around it, else none.
+
+    Where a product is NaN its sum is, so that the nest runs again only then.
+    """
+    found: list[Placed] = []
+    stack = [*loop.items]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Loop) and not item.starts:
+            stack += item.items
+        elif isinstance(item, Placed) and item in loop.starts and _is_sum(item.statement):
+            found.append(item)
+        else:
+            return set()
+    return {n.statement for n in found if n.statement.value.prim == "absorb"}
+
+
+def _is_sum(s: Statement) -> bool:
+    plain = s.argument is None and s.running is None and not s.update
+    return plain and not s.checks and s.combine == "add" and s.value.dtype.kind == "f"
 
 
 def _restarts(step: object) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lazyarr.graph.registry import OPS
+
 
 def _matrices(memory: np.ndarray, *shape: int) -> np.ndarray:
     return memory[: int(np.prod(shape, dtype=int))].reshape(shape)
@@ -38,20 +40,25 @@ def _solve_triangular(out: np.ndarray, operands: list, sizes: list) -> bool:
     return True
 
 
+def _product(spec: tuple, a: np.ndarray, b: np.ndarray, absorb: int) -> np.ndarray:
+    return OPS["contract"].reference(a, b, spec=spec, absorb=bool(absorb))
+
+
 def _gemm(out: np.ndarray, operands: list, sizes: list) -> bool:
-    batch, m, n, k, at, bt = sizes
+    batch, m, n, k, at, bt, absorb = sizes
     a = _matrices(operands[0], batch, *((k, m) if at else (m, k)))
     b = _matrices(operands[1], batch, *((n, k) if bt else (k, n)))
     with np.errstate(all="ignore"):
-        _matrices(out, batch, m, n)[...] = (a.mT if at else a) @ (b.mT if bt else b)
+        x, y = a.mT if at else a, b.mT if bt else b
+        _matrices(out, batch, m, n)[...] = _product(((0, 1, 2), (0, 2, 3), (0, 1, 3)), x, y, absorb)
     return True
 
 
 def _gemv(out: np.ndarray, operands: list, sizes: list) -> bool:
-    m, k, at = sizes
+    m, k, at, absorb = sizes
     a = _matrices(operands[0], k, m).T if at else _matrices(operands[0], m, k)
     with np.errstate(all="ignore"):
-        out[:m] = a @ operands[1][:k]
+        out[:m] = _product(((0, 1), (1,), (0,)), a, operands[1][:k], absorb)
     return True
 
 

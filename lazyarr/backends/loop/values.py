@@ -85,6 +85,15 @@ class Values:
 
     # -- values -----------------------------------------------------------------------------------
 
+    def taken(self, root: Scalar, memo: dict[int, Scalar]) -> Scalar:
+        """Return the value of a statement; a product without a test has tested factors."""
+        if self.tested or root.prim != "absorb":
+            return self.value(root, memo)
+        self.tested = True
+        factors = [self.value(a, memo) for a in root.args]
+        self.tested = False
+        return self.apply("mul", factors, root.dtype)
+
     def value(self, root: Scalar, memo: dict[int, Scalar]) -> Scalar:
         """Return the atom of a scalar expression under the current values of its axes."""
         stack = [root]
@@ -160,7 +169,7 @@ class Values:
             return self._extreme(prim, *args)
         if prim == "absorb" and not self.tested:
             return self.apply("mul", args, dtype)
-        if prim == "absorb" and self._here.vector:
+        if prim == "absorb" and (self._here.vector or self._has_fixed(args)):
             return self._absorbed(*args)
         if prim == "div" and self._divides_often(*args):
             return self._quotient(*args)
@@ -241,6 +250,9 @@ class Values:
         known = self.let("select", self.let("ne", product, product), zero, product)
         out = self.let("select", self.let("eq", g, zero), known, product)
         return self.let("select", self.let("eq", d, zero), known, out)
+
+    def _has_fixed(self, factors: Sequence[Scalar]) -> bool:
+        return self._here.plain is not None and any(map(self._is_fixed, factors))
 
     def _is_fixed(self, a: Scalar) -> bool:
         """Tell whether an atom does not change in the innermost loop."""

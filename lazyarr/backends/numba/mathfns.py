@@ -5,8 +5,8 @@ import importlib.util
 FUNCTIONS: dict[str, str] = {}
 NEEDS: dict[str, tuple[str, ...]] = {
     "slice_length": ("slice_start",),
-    "gemm": ("product",),
-    "gemv": ("product",),
+    "gemm": ("product", "absorb_sums"),
+    "gemv": ("gemm",),
     "solve": ("lu", "lu_solve"),
     "inverse": ("lu", "lu_solve"),
     "determinant": ("lu",),
@@ -271,9 +271,32 @@ def solve_triangular(out, a, b, batch, n, k, lower, trans, unit):
 )
 
 _define(
+    "absorb_sums",
+    """
+def absorb_sums(out, a, b, k, at, bt):
+    m, n = out.shape
+    bad = False
+    for i in range(m):
+        for j in range(n):
+            bad |= out[i, j] != out[i, j]
+    if not bad:
+        return
+    for i in range(m):
+        for j in range(n):
+            if out[i, j] != out[i, j]:
+                out[i, j] = 0
+                for p in range(k):
+                    x = a[p * m + i] if at else a[i * k + p]
+                    y = b[j * k + p] if bt else b[p * n + j]
+                    if x != 0 and y != 0:
+                        out[i, j] += x * y
+""",
+)
+
+_define(
     "gemm",
     """
-def gemm(out, a, b, batch, m, n, k, at, bt):
+def gemm(out, a, b, batch, m, n, k, at, bt, absorb):
     for c in range(batch):
         x = a[c * m * k : (c + 1) * m * k]
         y = b[c * k * n : (c + 1) * k * n]
@@ -286,6 +309,8 @@ def gemm(out, a, b, batch, m, n, k, at, bt):
             product(o, x.reshape((m, k)), y.reshape((n, k)).T)
         else:
             product(o, x.reshape((m, k)), y.reshape((k, n)))
+        if absorb:
+            absorb_sums(o, x, y, k, at, bt)
     return 0
 """,
 )
@@ -293,14 +318,8 @@ def gemm(out, a, b, batch, m, n, k, at, bt):
 _define(
     "gemv",
     """
-def gemv(out, a, x, m, k, at):
-    o = out[:m].reshape((m, 1))
-    y = x[:k].reshape((k, 1))
-    if at:
-        product(o, a[: m * k].reshape((k, m)).T, y)
-    else:
-        product(o, a[: m * k].reshape((m, k)), y)
-    return 0
+def gemv(out, a, x, m, k, at, absorb):
+    return gemm(out, a, x, 1, m, 1, k, at, 0, absorb)
 """,
 )
 

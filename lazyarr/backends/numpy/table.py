@@ -3,7 +3,13 @@
 import numpy as np
 
 from lazyarr.backends.array.table import Table, raising_check
-from lazyarr.backends.array.words import eager_absorb, generic_words, python_scan, region_key
+from lazyarr.backends.array.words import (
+    eager_absorb,
+    eager_product,
+    generic_words,
+    python_scan,
+    region_key,
+)
 from lazyarr.graph import numeric
 from lazyarr.graph.registry import OPS
 
@@ -81,6 +87,7 @@ def make_table() -> Table:
         "take_add": _take_add,
         "cholesky": _cholesky,
         "solve_triangular": _solve_triangular,
+        "absorbed_product": eager_product(np.sum, _absorbed, np.concatenate),
         "scan": python_scan(np.zeros, np.int64),
         "check": raising_check(np.all),
     }

@@ -10,7 +10,13 @@ import torch
 from lazyarr.backends.array.complex_words import complex_words, expm1_by_parts
 from lazyarr.backends.array.library import fourier_rows, sorting_rows
 from lazyarr.backends.array.table import Table, Unsupported, raising_check
-from lazyarr.backends.array.words import eager_absorb, generic_words, python_scan, region_key
+from lazyarr.backends.array.words import (
+    eager_absorb,
+    eager_product,
+    generic_words,
+    python_scan,
+    region_key,
+)
 
 DTYPES = {
     np.dtype(name if name != "bool" else bool): getattr(torch, name)
@@ -245,6 +251,7 @@ def make_table() -> Table:
         "add_region": _written(add=True),
         "cholesky": _cholesky,
         "solve_triangular": _solve_triangular,
+        "absorbed_product": eager_product(lambda x: x.sum().item(), _absorbed, torch.cat),
         "scan": python_scan(lambda shape, dtype: torch.zeros(shape, dtype=dtype), torch.tensor),
         "check": raising_check(lambda ok: bool(torch.all(ok))),
     }

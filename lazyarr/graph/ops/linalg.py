@@ -4,6 +4,8 @@
 result lacks. `matmul`, `tensordot` and `vecdot` are expressions of it.
 """
 
+import math
+
 import numpy as np
 
 from lazyarr.errors import DTypeError, LinAlgError, ShapeError
@@ -14,9 +16,10 @@ from lazyarr.graph.ops._declare import axis_of, composite, declare, operands_of,
 from lazyarr.graph.ops.complex_numbers import conjugate
 from lazyarr.graph.ops.creation import FAR
 from lazyarr.graph.ops.indexing import slice_axis
-from lazyarr.graph.registry import op
+from lazyarr.graph.registry import OPS, op
 from lazyarr.graph.types import TensorType
 
+MOST_PRODUCTS = 1 << 20  # that one array holds
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -47,16 +50,56 @@ def einsum_text(spec: tuple) -> str:
     return f"{a},{b}->{out}"
 
 
-def _contract_vjp(g, y, a, b, *, spec):
+def absorbed_sum(absorb, concat, a, b, summed):
+    """Sum `absorb(a, b)` over the first axes, without an array of many products at once.
+
+    `absorb` and `concat(arrays, axis)` are those of the namespace of two arrays of one rank.
+    """
+    shape = tuple(n if m == 1 else m for n, m in zip(a.shape, b.shape, strict=True))
+    axis = max(range(len(shape)), key=shape.__getitem__)
+    if math.prod(shape) <= MOST_PRODUCTS:
+        return absorb(a, b).sum(tuple(range(summed)))
+    parts = []
+    for half in (slice(0, shape[axis] // 2), slice(shape[axis] // 2, None)):
+        here = (slice(None),) * axis + (half,)
+        halves = (x if x.shape[axis] == 1 else x[here] for x in (a, b))
+        parts.append(absorbed_sum(absorb, concat, *halves, summed))
+    return parts[0] + parts[1] if axis < summed else concat(parts, axis - summed)
+
+
+def _contract_reference(a, b, *, spec, absorb):
+    plain = np.einsum(einsum_text(spec), a, b)
+    if not absorb or not np.isnan(np.sum(plain)):
+        return plain
+    order = tuple(dict.fromkeys((*spec[0], *spec[1])))
+    summed = [k for k in order if k not in spec[2]]
+    order = (*summed, *spec[2])
+    spread = []
+    for x, labels in ((a, spec[0]), (b, spec[1])):
+        own = tuple(k for k in order if k in labels)
+        x = np.einsum(einsum_text((labels, (), own)).replace(",", ""), x)
+        spread.append(np.expand_dims(x, tuple(i for i, k in enumerate(order) if k not in own)))
+    return absorbed_sum(OPS["absorb"].reference, np.concatenate, *spread, len(summed))
+
+
+def _contract_vjp(g, y, a, b, *, spec, absorb):
     la, lb, lo = spec
     return _weighted(g, b, (lo, lb, la)), _weighted(g, a, (lo, la, lb))
+
+
+def _contract_jvp(tangents, y, a, b, *, spec, absorb):
+    la, lb, lo = spec
+    ta, tb = tangents
+    by_a = None if ta is None else _weighted(ta, b, spec)
+    by_b = None if tb is None else _weighted(tb, a, (lb, la, lo))
+    return by_b if by_a is None else by_a if by_b is None else op.add(by_a, by_b)
 
 
 def _weighted(g, x, spec):
     """A cotangent times an operand: a contraction, or `absorb` where nothing is summed."""
     labels_g, labels_x, out = spec
     if {*labels_g, *labels_x} - {*out} or len({*out}) != len(out):
-        return op.contract(g, x, spec)
+        return op.contract(g, x, spec, absorb=True)
     return op.absorb(_over(g, labels_g, out), _over(x, labels_x, out))
 
 
@@ -72,22 +115,24 @@ def _over(x, labels, out):
 @declare(
     "contraction",
     infer=_contract_infer,
-    reference=lambda a, b, *, spec: np.einsum(einsum_text(spec), a, b),
+    reference=_contract_reference,
     vjp=_contract_vjp,
-    jvp="bilinear",
+    jvp=_contract_jvp,
     public=False,
 )
-def contract(a, b, spec, /):
+def contract(a, b, spec, /, *, absorb=False):
     """The product of two arrays, summed over the labels that the result lacks.
 
     `spec` holds a tuple of labels per operand and one for the result; no operand has a label of its
-    own that the result lacks too.
+    own that the result lacks too. With `absorb` the products are those of the op of that name: 0
+    where a factor is 0. All backends take plain products first, and where a sum is NaN those.
     """
     labels_a, labels_b, out = spec
     known_a, known_b = set(labels_b) | set(out), set(labels_a) | set(out)
     if not (set(labels_a) <= known_a and set(labels_b) <= known_b):
         raise ShapeError(f"contract: {einsum_text(spec)} sums a label of one operand alone.")
-    return (a, b), {"spec": (tuple(labels_a), tuple(labels_b), tuple(out))}
+    spec = tuple(labels_a), tuple(labels_b), tuple(out)
+    return (a, b), {"spec": spec, "absorb": bool(absorb)}
 
 
 def _numeric_pair(x1, x2, what):
