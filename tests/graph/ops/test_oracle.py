@@ -72,7 +72,7 @@ ORACLES = {
     "cross": lambda a, b, *, axis: np.cross(a, b, axis=axis),
     "diff": _cumulative_axis_diff,
     "cholesky": lambda x, *, upper: np.linalg.cholesky(x, upper=upper),
-    "contract": lambda a, b, *, spec: np.einsum(a, list(spec[0]), b, list(spec[1]), list(spec[2])),
+    "contract": lambda a, b, *, spec, absorb: np.einsum(a, [*spec[0]], b, [*spec[1]], [*spec[2]]),
 }
 SCIPY = (
     "gammaln digamma erf erfc expit log_expit xlogy xlog1py softmax log_softmax logsumexp"
