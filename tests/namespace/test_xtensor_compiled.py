@@ -2,8 +2,8 @@
 
 All calls of a run are the outputs of few programs, so that compiling stays affordable.
 LAZYARR_ORACLE_COMPILED sets the number of examples of each case, LAZYARR_ORACLE_BACKENDS the
-backends (`c` unless set; `numba,jax,torch` for the others), LAZYARR_ORACLE_FAMILIES which cases, and
-LAZYARR_ORACLE_GROUPS the number of programs, of which smaller ones compile faster.
+backends (`c` unless set; `numba,jax,torch` for the others), LAZYARR_ORACLE_FAMILIES the cases (all
+unless set), LAZYARR_ORACLE_GROUPS the number of programs, of which smaller ones compile faster.
 """
 
 import os
