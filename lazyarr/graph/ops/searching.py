@@ -80,23 +80,24 @@ def _repeated_reference(counts, *, length):
     return np.repeat(np.arange(counts.size), counts)
 
 
-def _repeated_batch(node, args, moved, size):
+def _found_batch(node, args, moved, size):
     raise ShapeError(
         "a batched function finds sizes that depend on data, which can differ between the elements "
         "of the batch; state a bound with `size=`."
     )
 
 
-@declare(
-    "library",
-    infer=lambda types, params: TensorType(dtypes.int64, (params["length"],)),
-    reference=_repeated_reference,
-    vjp=_INDEX,
-    batch=_repeated_batch,
-    facts=frozenset({"finds_sizes"}),
-    sizes=("length",),
-    public=False,
-)
+_FINDS = {  # indices as many as only running tells
+    "infer": lambda types, params: TensorType(dtypes.int64, (params["length"],)),
+    "vjp": _INDEX,
+    "batch": _found_batch,
+    "facts": frozenset({"finds_sizes"}),
+    "sizes": ("length",),
+    "public": False,
+}
+
+
+@declare("library", reference=_repeated_reference, **_FINDS)
 def repeated(counts, /, *, length=None):
     """Each position i of an axis counts[i] times, in order; the length is known when it ran."""
     counts = variable_of(counts)
@@ -110,16 +111,7 @@ def _spanned_reference(start, stop, size, *, given, step, length):
     return np.arange(*slice(*ends, step).indices(int(size)))
 
 
-@declare(
-    "library",
-    infer=lambda types, params: TensorType(dtypes.int64, (params["length"],)),
-    reference=_spanned_reference,
-    vjp=_INDEX,
-    batch=_repeated_batch,
-    facts=frozenset({"finds_sizes"}),
-    sizes=("length",),
-    public=False,
-)
+@declare("library", reference=_spanned_reference, **_FINDS)
 def spanned(start, stop, size, /, *, step=1, length=None):
     """The indices of a slice with ends known while running, clamped to an axis as Python does."""
     parts = [0 if x is None else x for x in (start, stop, size)]
