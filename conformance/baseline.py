@@ -26,27 +26,27 @@ def _read(path: Path | None) -> dict:
 
 def verdict(run: Run, path: Path | None = None, complete: bool = True) -> list[str]:
     """Return what is wrong with a run, a line each: new failures, and listed ones that passed."""
-    listed = known(run.library, path)
+    listed = known(run.name, path)
     wrong = supervise.bad(run)
     if listed is None:
-        return [f"{run.library}: {len(wrong)} checks failed"] if wrong else []
-    out = [f"{run.library}: new failure {r.id}: {r.why}" for r in wrong if r.id not in listed]
+        return [f"{run.name}: {len(wrong)} checks failed"] if wrong else []
+    out = [f"{run.name}: new failure {r.id}: {r.why}" for r in wrong if r.id not in listed]
     failed = {r.id for r in wrong}
     seen = {r.id for r in run.results}
     if run.examples != _read(path)["examples"]:
         return out
     for check in listed:
         if check in seen and check not in failed:
-            out.append(f"{run.library}: {check} passes; strike it from the baseline")
+            out.append(f"{run.name}: {check} passes; strike it from the baseline")
         elif check not in seen and complete:
-            out.append(f"{run.library}: the baseline names {check}, which is no check")
+            out.append(f"{run.name}: the baseline names {check}, which is no check")
     return out
 
 
 def strike(run: Run, path: Path | None = None) -> list[str]:
     """Take the checks that passed off a library's list, and return them; nothing is ever added."""
     data = _read(path)
-    listed = data["libraries"].get(run.library, {})
+    listed = data["libraries"].get(run.name, {})
     passed = {r.id for r in run.results if r.outcome == PASSED}
     gone = [check for check in listed if check in passed]
     for check in gone:

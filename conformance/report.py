@@ -51,7 +51,7 @@ def cell(results: Sequence[Result]) -> str:
 
 def table(report: Report) -> list[list[str]]:
     """Return the rows of the table, the first being its head."""
-    rows = [["chapter", *(r.library for r in report.runs)]]
+    rows = [["chapter", *(r.name for r in report.runs)]]
     rows += [[c, *(cell(report.of(r, c)) for r in report.runs)] for c in report.chapters]
     return [*rows, ["all", *(cell(r.results) for r in report.runs)]]
 
@@ -73,9 +73,9 @@ def text(report: Report, listed: int = 15) -> str:
 def why_not(run: Run, listed: int) -> list[str]:
     """Return, a line for each function, how many checks it fails and the first reason."""
     if run.error:
-        return [f"{run.library}: not checked: {run.error}"]
+        return [f"{run.name}: not checked: {run.error}"]
     groups = by_function(run)
-    head = f"{run.library} {run.version} ({run.seconds:.0f} s): "
+    head = f"{run.name} {run.version} ({run.seconds:.0f} s): "
     if not groups:
         return [head + "nothing fails"]
     lines = [head + f"{len(supervise.bad(run))} checks of {len(groups)} functions fail"]
@@ -106,7 +106,7 @@ def markdown(report: Report) -> str:
     lines = ["| " + " | ".join(rows[0]) + " |", "|---" + "|--:" * (len(rows[0]) - 1) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in rows[1:]]
     for run in report.runs:
-        lines += ["", f"### {run.library} {run.version}", ""]
+        lines += ["", f"### {run.name} {run.version}", ""]
         groups = by_function(run)
         if run.error or not groups:
             lines.append(run.error or "Nothing fails.")
@@ -129,7 +129,7 @@ def update(path: Path, report: Report) -> None:
 def as_json(report: Report) -> dict:
     """Return a report as plain data."""
     cells = {
-        run.library: {c: dict(Counter(r.outcome for r in report.of(run, c))) for c in chapters}
+        run.name: {c: dict(Counter(r.outcome for r in report.of(run, c))) for c in chapters}
         for chapters in [report.chapters]
         for run in report.runs
     }
@@ -211,7 +211,7 @@ def main(args: argparse.Namespace) -> int:
         update(args.update, report)
     wrong = []
     for run in report.runs:
-        if baseline.known(run.library, args.baseline) is not None:
+        if baseline.known(run.name, args.baseline) is not None:
             wrong += baseline.verdict(run, args.baseline, complete=not args.only)
     for line in wrong:
         print(line)

@@ -33,7 +33,7 @@ class Progress:
         self.last = now
         failed = len(supervise.bad(run))
         text = (
-            f"{run.library}: {len(run.results)}/{total} checks, {failed} failed, "
+            f"{run.name}: {len(run.results)}/{total} checks, {failed} failed, "
             f"{now - self.begin:.0f} s  {current}"
         )
         end = "\r" if terminal and current else "\n"
@@ -68,7 +68,7 @@ def text(run: Run, listed: int) -> str:
     chapters: dict[str, Counter] = {}
     for r in run.results:
         chapters.setdefault(r.id.split("/")[0], Counter())[r.outcome] += 1
-    lines = [f"{run.library} {run.version}: {run.seconds} s"]
+    lines = [f"{run.name} {run.version}: {run.seconds} s"]
     for chapter, c in [*chapters.items(), ("all", run.counts)]:
         counts = ", ".join(f"{n} {kind}" for kind, n in sorted(c.items()))
         lines.append(f"  {chapter:16} {counts}")
@@ -93,7 +93,7 @@ def main(args: argparse.Namespace) -> int:
         args.json.write_text(json.dumps([as_json(r) for r in runs], indent=1), encoding="utf-8")
     for run in runs if args.strike else ():
         for check in baseline.strike(run, args.baseline):
-            print(f"{run.library}: struck {check}")
+            print(f"{run.name}: struck {check}")
     verdicts = [baseline.verdict(run, args.baseline, complete=not args.only) for run in runs]
     for lines in verdicts:
         for line in lines:
@@ -104,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
 def as_json(run: Run) -> dict:
     """Return a run as plain data."""
     return {
-        "library": run.library,
+        "library": run.name,
         "version": run.version,
         "seconds": run.seconds,
         "error": run.error,

@@ -23,7 +23,7 @@ STARTING = 180.0  # seconds for a library to load
 class Run:
     """The results of a library."""
 
-    library: str
+    name: str  # of the library asked
     version: str = ""
     results: list[Result] = field(default_factory=list)
     seconds: float = 0.0
