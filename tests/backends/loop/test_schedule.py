@@ -2,7 +2,7 @@
 
 import pytest
 
-from lazyarr.backends.loop import emit, ir
+from lazyarr.backends.loop import ir, statements
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.fast
 @pytest.fixture(autouse=True)
 def whole_loops(monkeypatch) -> None:
     """Loops as they are before long sums are cut into blocks."""
-    monkeypatch.setattr(emit, "is_long_sum", lambda node: False)
+    monkeypatch.setattr(statements, "is_long_sum", lambda node: False)
 
 
 def loops(planned: Plan) -> list:
