@@ -22,12 +22,14 @@ from lazyarr.backends.loop.ir import (
     Store,
     Update,
     constant,
+    walk,
 )
 from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.statements import Statements
 from lazyarr.backends.loop.sums import has_rows, lanes_of
+from lazyarr.backends.loop.tiles import Tile
 from lazyarr.backends.loop.values import OFTEN, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
@@ -95,20 +97,23 @@ class Emitter(Statements):
         known = self.plain
         tried = set() if self.again else plain_sums(loop)
         self.plain = known | tried
+        before = len(self._here.body)
         self._iterate(loop, total)
         self.plain = known
         if shared:
-            self._share(loop, work)
+            self._share(loop, self._here.body[before:], work)
         if tried:
             self._repeat(loop, total)
         for node in loop.starts:
             self._finish(node)
 
     def _iterate(self, loop: Loop, total: Scalar) -> None:
-        if sums_rows(loop):
+        if sums_rows(loop) and not self.tiling:
             self._jam(loop, total)
         elif loop.role in ("vector", "strided"):
             self._innermost(loop, total, "simd" if loop.role == "vector" else "serial")
+        elif loop.tile is not None and not self.again:
+            self._tiled(loop, loop.tile, total)
         else:
             counter = self._open(loop)
             self.loop_values[loop] = of(counter)
@@ -152,12 +157,20 @@ class Emitter(Statements):
         wide = value if value.dtype == FLOAT64 else self.apply("cast", (value,), FLOAT64)
         self._here.body.append(Accumulate(register, "add", wide))
 
-    def _share(self, loop: Loop, work: Scalar) -> None:
-        """Let the loop just emitted run on several threads where its iterations are independent."""
+    def _share(self, loop: Loop, emitted: list, work: Scalar) -> None:
+        """Let the loops just emitted run on several threads where iterations are independent."""
         private = threads.private_buffers(loop, self.drop)
-        node = next(n for n in reversed(self._here.body) if isinstance(n, For))
-        if private is not None and threads.splits(node):
-            node.work, node.private = work, tuple(sorted(private, key=lambda b: b.name))
+        if private is None:
+            return
+        if loop.tile is not None:
+            private |= set(loop.tile.temps)
+        for node in emitted:
+            if isinstance(node, For) and threads.splits(node):
+                touched = {
+                    n.buffer for n in walk(node.body) if isinstance(n, Load | Store | Update)
+                }
+                own = sorted(private & touched, key=lambda b: b.name)
+                node.work, node.private = work, tuple(own)
 
     def _innermost(self, loop: Loop, total: Scalar, kind: str) -> None:
         """Emit an innermost loop, and where it absorbs by a fixed factor another for odd factors.
@@ -165,7 +178,7 @@ class Emitter(Statements):
         The first takes the product as it is: right where the factor is finite and not 0.
         """
         counter = self._open(loop)
-        self._here.plain = None if self.again else {}
+        self._here.plain = None if self.again or self.tiling else {}
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
         factors = list(self._here.plain or ())
@@ -209,6 +222,24 @@ class Emitter(Statements):
         node = next(n for n in reversed(self._here.body) if isinstance(n, For))
         if has_rows(node):
             node.lanes = node.lanes or lanes_of(node)
+
+    def _tiled(self, loop: Loop, tile: Tile, total: Scalar) -> None:
+        """Take short rows in tiles, then those that are left, or all where rows are long."""
+        short = self.let("lt", self.count(tile.extent), constant(tile.limit))
+        whole = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
+        tiles = self.let("select", short, whole, constant(0))
+        done = self.apply("imul", (tiles, constant(tile.rows)), INT64)
+        rest = self.apply("iadd", (total, self.apply("imul", (done, constant(-1)), INT64)), INT64)
+        for old, new in tile.sums:
+            known = [key for key in self.registers if key[0] == id(old)]
+            self.registers |= {(id(new), key[1]): self.registers[key] for key in known}
+        for over, count, first in ((tile.loop, tiles, of(0)), (loop, rest, as_form(done))):
+            counter = self._open(over)
+            self.loop_values[over] = first + of(counter)
+            self.tiling = over is tile.loop
+            self.block(over.items)
+            self.tiling = False
+            self._close(counter, count, "serial")
 
     def _jam(self, loop: Loop, total: Scalar) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""

@@ -55,6 +55,7 @@ class Statements(Values):
         self.registers: dict[tuple, list[Scalar]] = {}
         self.plain: set[Statement] = set()  # statements whose products are taken without tests
         self.again = False  # sums are taken again, with tests
+        self.tiling = False  # short rows are taken a vector of rows at a time
         self.rows: dict[Loop, int] = {}  # iterations of a loop that its body does at once
 
     # -- loops, opened and closed ------------------------------------------------------------------
