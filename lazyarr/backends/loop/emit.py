@@ -29,7 +29,7 @@ from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scala
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.statements import Statements
 from lazyarr.backends.loop.sums import has_rows, lanes_of
-from lazyarr.backends.loop.tiles import Tile
+from lazyarr.backends.loop.tiles import LEAST_MET, Tile
 from lazyarr.backends.loop.values import OFTEN, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
@@ -225,7 +225,11 @@ class Emitter(Statements):
 
     def _tiled(self, loop: Loop, tile: Tile, total: Scalar) -> None:
         """Take short rows in tiles, then those that are left, or all where rows are long."""
-        short = self.let("lt", self.count(tile.extent), constant(tile.limit))
+        limit = constant(tile.limit)
+        if tile.packed:
+            few = self.let("lt", self.count(tile.times), constant(LEAST_MET))
+            limit = self.let("select", few, limit, constant(tile.packed))
+        short = self.let("lt", self.count(tile.extent), limit)
         whole = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
         tiles = self.let("select", short, whole, constant(0))
         done = self.apply("imul", (tiles, constant(tile.rows)), INT64)

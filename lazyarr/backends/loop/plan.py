@@ -231,9 +231,7 @@ def _describe(items: Iterable, indent: str):
     for item in items:
         if isinstance(item, Loop):
             why = f"  -- apart: {item.why}" if item.why else ""
-            tile = item.tile
-            if tile is not None:
-                why += f"  -- {tile.rows} at a time where {tile.extent} < {tile.limit}"
+            why += f"  -- {item.tile}" if item.tile is not None else ""
             yield f"{indent}for {item.extent} ({item.role}){why}"
             yield from _describe(item.items, indent + "  ")
         elif isinstance(item, Placed):

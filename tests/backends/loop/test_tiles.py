@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import lazyarr as xp
 from lazyarr.backends.base import get_backend
+from lazyarr.backends.c import print as printer
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.check import check
 from lazyarr.backends.loop.interpret import run
@@ -12,7 +14,7 @@ from lazyarr.graph.evaluate import evaluate
 from lazyarr.graph.node import Variable
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph
-from tests.backends.loop.cases import M, N, leaf
+from tests.backends.loop.cases import K, M, N, leaf
 from tests.backends.loop.test_cases import assert_same, expanded
 
 LENGTHS = [0, 1, 2, 3, 7, 8, 15, 16, 31, 33, 70]
@@ -138,3 +140,45 @@ def test_gathers_and_running_sums_have_no_tiles() -> None:
     for made in (op.take(x, index, axis=0), op.cumulative_sum(x, axis=1)):
         graph = expanded(Graph([x, index], [op.sum(op.exp(made), axis=1) * 1.0]))
         assert "take" not in str(tiles(plan(graph)))
+
+
+def pairs(d: object, dtype: str = "float64") -> Graph:
+    """Distances between all pairs, and which point is how near to the nearest."""
+    x, y = leaf(N, d, dtype=dtype), leaf(M, d, dtype=dtype)
+    apart = op.expand_dims(x, axis=1) - op.expand_dims(y, axis=0)
+    squares = op.sum(op.square(apart), axis=2)
+    return expanded(Graph([x, y], [squares, op.min(op.sum(op.abs(apart), axis=2), axis=1)]))
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("d", [K, 9, 40])
+def test_rows_that_are_met_again_are_packed(d: object) -> None:
+    graph = pairs(d)
+    planned = plan(graph)
+    check(planned)
+    assert "packs" in planned.explain()
+    rng = np.random.default_rng(0)
+    for n, m in ((3, 17), (8, 16), (9, 7)):
+        size = d if isinstance(d, int) else 5
+        arrays = [rng.normal(size=(n, size)), rng.normal(size=(m, size))]
+        out, code = run(planned, arrays)
+        assert code == 0
+        assert_same(out, evaluate(graph, arrays))
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("d", [K, 9, 40])
+def test_all_pairs(d: object, threads: int, dtype: str, monkeypatch) -> None:
+    monkeypatch.setattr(printer, "LEAST_WORK", 0)
+    graph = pairs(d, dtype)
+    with xp.set_options(threads=threads):
+        program = get_backend("c").compile(graph)
+        rng = np.random.default_rng(0)
+        for size in (1, 2, 15, 16, 17, 63, 64, 130) if d is K else (d,):
+            for n, m in ((0, 9), (1, 40), (7, 33), (8, 16), (20, 5), (20, 37)):
+                arrays = [rng.normal(size=(k, size)).astype(dtype) for k in (n, m)]
+                out, code = program(arrays)
+                assert code == 0
+                assert_same(out, evaluate(graph, arrays))
