@@ -28,9 +28,8 @@ from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.statements import Statements
-from lazyarr.backends.loop.sums import has_rows, lanes_of
 from lazyarr.backends.loop.tiles import LEAST_MET, Tile
-from lazyarr.backends.loop.values import OFTEN, as_form
+from lazyarr.backends.loop.values import OFTEN, Scope, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
 
@@ -173,55 +172,43 @@ class Emitter(Statements):
                 node.work, node.private = work, tuple(own)
 
     def _innermost(self, loop: Loop, total: Scalar, kind: str) -> None:
-        """Emit an innermost loop, and where it absorbs by a fixed factor another for odd factors.
+        """Emit an innermost loop, and where it takes liberties with a factor, another without them.
 
-        The first takes the product as it is: right where the factor is finite and not 0.
+        The first absorbs by a fixed factor as by any, which is right where that is finite and not
+        0, and multiplies by the reciprocal of a fixed divisor, right where both are normal numbers
+        and worth it in long rows.
         """
         counter = self._open(loop)
         self._here.plain = None if self.again or self.tiling else {}
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
-        factors = list(self._here.plain or ())
-        rows = self.by_length and total.prim != "const" and len(self.scopes) > 2
-        if not factors and self._here.inverted and rows:
-            self._by_length(loop, counter, total)
-            return
-        if not factors:
+        scope = self.scopes.pop()
+        rows = self.by_length and total.prim != "const" and len(self.scopes) > 1 and scope.inverted
+        fine = self._is_fine(scope, total if rows else None)
+        if fine is None:
+            self.scopes.append(scope)
             self._close(counter, total, kind)
             return
-        scope = self.scopes.pop()
-        fine: Scalar | None = None
-        for a in factors:
-            good = self.let("isfinite", a), self.let("ne", a, scalar.const(0, a.dtype))
-            for test in good:
-                fine = test if fine is None else self.let("and", fine, test)
-        plain = self.apply("select", (fine, total, constant(0)), INT64)
-        odd = self.apply("select", (fine, constant(0), total), INT64)
+        free = self.apply("select", (fine, total, constant(0)), INT64)
+        exact = self.apply("select", (fine, constant(0), total), INT64)
         self.scopes.append(scope)
-        self._close(counter, plain, kind)
+        self._close(counter, free, kind, "long" if rows else "any")
+        precise, self.precise = self.precise, True
         counter = self._open(loop)
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
-        self._close(counter, odd, kind)
+        self._close(counter, exact, kind, "short" if rows else "any")
+        self.precise = precise
 
-    def _by_length(self, loop: Loop, counter: Scalar, total: Scalar) -> None:
-        """Close a loop over rows that multiplies by reciprocals; short rows divide, in another."""
-        scope = self.scopes.pop()
-        few = self.let("lt", total, constant(OFTEN))
-        some = self.let("select", few, total, constant(0))
-        many = self.let("select", few, constant(0), total)
-        self.scopes.append(scope)
-        self.by_length = False
-        self._close(counter, many, "simd")
-        self.precise = True
-        counter = self._open(loop)
-        self.loop_values[loop] = of(counter)
-        self.block(loop.items)
-        self._close(counter, some, "simd")
-        self.precise, self.by_length = False, True
-        node = next(n for n in reversed(self._here.body) if isinstance(n, For))
-        if has_rows(node):
-            node.lanes = node.lanes or lanes_of(node)
+    def _is_fine(self, scope: Scope, rows: Scalar | None) -> Scalar | None:
+        """Return whether a loop may take its liberties, None where it takes none."""
+        tests: list[Scalar] = []
+        for a in scope.plain or ():
+            tests += self.let("isfinite", a), self.let("ne", a, scalar.const(0, a.dtype))
+        tests += [self.is_normal(d) for d in scope.divisors]
+        if rows is not None:
+            tests.append(self.let("le", constant(OFTEN), rows))
+        return functools.reduce(lambda a, b: self.let("and", a, b), tests) if tests else None
 
     def _tiled(self, loop: Loop, tile: Tile, total: Scalar) -> None:
         """Take short rows in tiles, then those that are left, or all where rows are long."""

@@ -16,6 +16,7 @@ HINT = 256  # stands for the extent of a symbolic axis
 SHORT = 8  # longest axis unrolled
 MOST_UNROLLED = 32  # copies of the body
 GOOD_STEPS = (-1, 0, 1, 2, 3, 4, 8)  # between elements that one vector holds
+DEAR = 10  # the cost of a function from which it is dear, as exponentials are
 ALONE = 4  # longest static axis that is unrolled when it is the only one
 
 
@@ -142,7 +143,8 @@ def arrange(s: Statement, axes: list[Axis], serial: set[Axis]) -> list[Axis]:
         return arrange_scatter(axes, serial, store)
     vector = max(axes, key=lambda a: (vote(a, axes, [*reads, store]), axes.index(a)))
     if vector not in s.reduced and any(o.coefficient(vector) not in (0, 1) for o in reads):
-        even = [a for a in s.reduced if all(o.coefficient(a) in (0, 1) for o in reads)]
+        within = [a for a in axes if a in s.reduced]
+        even = [a for a in within if all(o.coefficient(a) in (0, 1) for o in reads)]
         vector = even[-1] if even else vector
     rest = [a for a in axes if a is not vector]
     rest.sort(key=lambda a: (a in s.reduced, -widest(a, [*reads, store])))

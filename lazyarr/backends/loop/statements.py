@@ -24,7 +24,7 @@ from lazyarr.backends.loop.ir import (
 )
 from lazyarr.backends.loop.notation import Access, Buffer, Statement
 from lazyarr.backends.loop.schedule import Cycle, Loop, Placed
-from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum
+from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
 from lazyarr.backends.loop.values import Scope, Values
 from lazyarr.graph import scalar
 from lazyarr.graph.scalar import Scalar
@@ -66,7 +66,8 @@ class Statements(Values):
         self._here.floor = self.scopes[-2].floor
         return scalar.var(self._local("i", depth), INT64)
 
-    def _close(self, counter: Scalar, extent: object, kind: str) -> None:
+    def _close(self, counter: Scalar, extent: object, kind: str, rows: str = "any") -> None:
+        """Close a loop; `rows` says which lengths are left to it: any, long or short ones."""
         scope = self.scopes.pop()
         count = extent if isinstance(extent, Scalar) else self.count(extent)
         above = self.scopes[-1]
@@ -77,10 +78,14 @@ class Statements(Values):
         lanes = GATHER_LANES if scope.gathers else 0
         node = For(counter, count, kind, scope.body, reductions, lanes)
         outermost, make = len(self.scopes) == 1, self._maker()
-        if outermost and is_long_sum(node):
+        if is_long_sum(node) and (outermost or rows == "long"):
             above.body += in_blocks(node, make)
         elif self.by_length and not outermost and (is_long_sum(node) or has_rows(node)):
-            above.body += by_length(node, make)
+            if rows == "any" or is_long_sum(node):
+                above.body += by_length(node, make)
+            else:
+                node.lanes = node.lanes or (lanes_of(node) if rows == "short" else 0)
+                above.body.append(node)
         else:
             above.body.append(node)
         for code, flag in scope.flags.items():

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lazyarr.backends.loop.ir import BOOL, INT64, Accumulate, For, Init, Let, constant
+from lazyarr.backends.loop.order import DEAR
 from lazyarr.graph import scalar
 from lazyarr.graph.scalar import PRIMS, Scalar
 
@@ -48,7 +49,7 @@ def lanes_of(node: For) -> int:
 
 
 def _is_dear(prim: str) -> bool:
-    return prim in PRIMS and PRIMS[prim].cost >= 10
+    return prim in PRIMS and PRIMS[prim].cost >= DEAR
 
 
 def has_rows(node: For) -> bool:

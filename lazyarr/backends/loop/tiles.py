@@ -20,8 +20,8 @@ from lazyarr.backends.loop.notation import Access, Buffer, Position, Statement, 
 from lazyarr.backends.loop.order import count_ops, walk
 from lazyarr.backends.loop.roots import HOIST_COST
 from lazyarr.backends.loop.schedule import Loop, Placed, placements
-from lazyarr.backends.loop.values import reciprocal
-from lazyarr.graph.scalar import PRIMS, Scalar, cost
+from lazyarr.backends.loop.values import is_dear, reciprocal
+from lazyarr.graph.scalar import Scalar, cost
 from lazyarr.graph.shapes import Size
 
 VECTOR = 64  # bytes of a vector
@@ -30,7 +30,6 @@ SHORT_STORED = 1  # the same where rows are stored: elements of a tile lie apart
 SHORT_DEAR = 4  # the same for rows of exponentials and the like
 SHORT_PACKED = 8  # the same for rows that are packed and met
 LEAST_MET = 8  # times or more
-DEAR = 10  # the cost from which a function is dear
 MOST_OPS = 200  # scalar operations of a nest that may be printed twice
 
 Drop = Mapping[Buffer, tuple[int, ...]]
@@ -92,6 +91,7 @@ class _Tiler:
         self.inside = [p for row in self.rows for p in row.items]
         self.nodes = [*(n for n in loop.items if isinstance(n, Placed)), *self.inside]
         self.temps: dict[object, Buffer] = {}  # of a buffer in the plain form, or of a value
+        self.passing: set[Buffer] = set()  # vectors of one element of each row at a time
         self.lifted: dict[Scalar, Scalar] = {}
         self.packs: dict[object, tuple[Access, Buffer]] = {}  # what is packed, and where
 
@@ -120,8 +120,8 @@ class _Tiler:
 
     def _limits(self) -> tuple[int, int]:
         """Return the lengths below which rows take the second form: as they are, and packed."""
-        dear = any(_is_dear(n.statement) for n in self.inside)
-        stored = [n.statement for n in self.inside if not n.statement.reduced]
+        dear = any(map(is_dear, self.inside))
+        stored = [n.statement for n in self.inside if not _sums_row(n)]
         if not dear and len(stored) == len(self.inside):
             return 0, 0
         kept = any(s.buffer.kind == "output" for s in stored)
@@ -210,6 +210,8 @@ class _Tiler:
                 return False
             shape.append(size if isinstance(size, int) else max(self.limit, self.packed))
         self.temps[b] = self.make("v", b.dtype, (*shape, self.lanes))
+        if node.path[-1] is not self.loop and not _sums_row(node):
+            self.passing.add(self.temps[b])
         return True
 
     def _fill(self, tile: Tile) -> None:
@@ -246,7 +248,7 @@ class _Tiler:
         s = self._rewritten(node, own)
         if between:
             outer = node.path[:depth], node.loops[:depth]
-            s = replace(s, value=self._lifted(s.value, between[0], outer))
+            s = replace(s, value=self._lifted(s.value, (*between, *node.unrolled), outer))
         made = Placed(s, path, axes, node.unrolled)
         loops[-1].items.append(made)
         if own in node.statement.reduced:
@@ -256,7 +258,7 @@ class _Tiler:
         if first is not None:
             path[first].starts.append(made)
 
-    def _lifted(self, root: Scalar, along: Axis, outer: tuple) -> Scalar:
+    def _lifted(self, root: Scalar, along: tuple[Axis, ...], outer: tuple) -> Scalar:
         """Return a value whose dear parts that are the same along a row are computed once a row."""
         done: dict[Scalar, tuple[Scalar, bool]] = {}  # an expression -> another, does it vary?
         stack = [root]
@@ -265,7 +267,7 @@ class _Tiler:
             if e in done:
                 stack.pop()
             elif e.prim in ("const", "var"):
-                done[e] = e, e.prim == "var" and _walks(e.args[0], along)
+                done[e] = e, e.prim == "var" and self._varies(e.args[0], along)
             elif missing := [a for a in e.args if a not in done]:
                 stack.extend(missing)
             else:
@@ -280,6 +282,13 @@ class _Tiler:
                     done[e] = Scalar(e.prim, args, e.dtype), varies
         value, varies = done[root]
         return value if varies else self._lift(value, outer)
+
+    def _varies(self, name: Access | Position, along: tuple[Axis, ...]) -> bool:
+        """Tell whether an element or a position varies along a row."""
+        if isinstance(name, Access) and name.buffer in self.passing:
+            return True
+        index = name.index if isinstance(name, Access) else (name.index,)
+        return any(i.coefficient(axis) != 0 for i in index for axis in along)
 
     def _lift(self, value: Scalar, outer: tuple) -> Scalar:
         """Return a dear value as an element of a vector that has one for each row."""
@@ -328,16 +337,11 @@ class _Tiler:
         )
 
 
-def _walks(name: Access | Position, along: Axis) -> bool:
-    """Tell whether an element or a position varies along a row."""
-    index = name.index if isinstance(name, Access) else (name.index,)
-    return any(i.coefficient(along) != 0 for i in index)
+def _sums_row(node: Placed) -> bool:
+    """Tell whether a statement comes to one value for each row."""
+    return node.loops[-1] in node.statement.reduced
 
 
 def _is_dynamic(name: Access | Position) -> bool:
     index: tuple[Affine, ...] = name.index if isinstance(name, Access) else (name.index,)
     return any(isinstance(key, Dynamic) for i in index for key, _ in i.terms)
-
-
-def _is_dear(s: Statement) -> bool:
-    return any(e.prim in PRIMS and PRIMS[e.prim].cost >= DEAR for e in walk([s.value]))

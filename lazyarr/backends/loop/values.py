@@ -12,8 +12,9 @@ import numpy as np
 
 from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of
 from lazyarr.backends.loop.ir import BOOL, INDEX_PRIMS, INT64, Let, Load, Local, constant
-from lazyarr.backends.loop.notation import Access, Buffer, Position, dynamics
-from lazyarr.backends.loop.schedule import Loop
+from lazyarr.backends.loop.notation import Access, Buffer, Position, accesses, dynamics
+from lazyarr.backends.loop.order import DEAR, walk
+from lazyarr.backends.loop.schedule import Loop, Placed
 from lazyarr.graph import scalar
 from lazyarr.graph.scalar import PRIMS, Scalar
 from lazyarr.graph.shapes import Size
@@ -45,6 +46,8 @@ class Scope:
         self.vector = isinstance(loop, Loop) and loop.role == "vector"
         self.gathers = False
         self.inverted = False  # a division has become a product
+        self.dear = self.vector and any(map(is_dear, loop.items))
+        self.divisors: dict[Scalar, None] = {}  # what it divided by, where that is no constant
         self.plain: dict[Scalar, None] | None = None  # factors taken to be finite and not 0
         self.floor = (
             0  # the depth below which nothing goes that is made while this is the innermost
@@ -62,6 +65,17 @@ def reciprocal(d: Scalar) -> tuple[Scalar, Scalar]:
     scale = scalar.apply("select", size < low, scalar.const(up, d.dtype), one)
     scale = scalar.apply("select", scalar.const(high, d.dtype) < size, down, scale)
     return scale, one / (d * scale)
+
+
+def is_dear(item: object) -> bool:
+    """Tell whether a statement calls a function as dear as an exponential in its innermost loop."""
+    if not isinstance(item, Placed) or not item.loops:
+        return False
+    dear = [
+        e for e in walk([item.statement.value]) if e.prim in PRIMS and PRIMS[e.prim].cost >= DEAR
+    ]
+    along = item.loops[-1]
+    return any(i.coefficient(along) != 0 for a in accesses(*dear) for i in a.index)
 
 
 def as_form(atom: Scalar) -> Affine:
@@ -186,9 +200,12 @@ class Values:
             return self._absorbed(*args)
         if prim == "div" and self._divides_often(*args):
             return self._quotient(*args)
-        if prim in COMMUTATIVE:
-            args = sorted(args, key=_rank)
-            value = Scalar(prim, tuple(args), dtype)
+        return self._made(prim, args, dtype)
+
+    def _made(self, prim: str, args: Sequence[Scalar], dtype: np.dtype) -> Scalar:
+        """Return the atom of a primitive as it is, made once where its arguments are known."""
+        args = sorted(args, key=_rank) if prim in COMMUTATIVE else args
+        value = Scalar(prim, tuple(args), dtype)
         depth = self._here.floor
         for a in args:
             if a.prim == "var":
@@ -237,20 +254,30 @@ class Values:
     def _quotient(self, x: Scalar, d: Scalar) -> Scalar:
         """Return x times the reciprocal of d, within an ulp of the quotient.
 
-        Both factors are scaled by a power of two where d or its reciprocal is not a normal number,
-        so that no quotient overflows or vanishes that would not; 0, infinities and NaN divide as
-        ever.
+        A loop of cheap work does so where d is normal, and divides in another loop where it is not.
+        One with dear functions scales both factors by a power of two instead: registers are scarce.
         """
+        high, low, down, up = RANGE[d.dtype.itemsize]
+        number = functools.partial(scalar.const, dtype=d.dtype)
         self._here.inverted = True
-        high, low, down, up = RANGE[x.dtype.itemsize]
-        number = functools.partial(scalar.const, dtype=x.dtype)
+        if d.prim != "const" and not self._here.dear:
+            self._here.divisors[d] = None
+            return self.let("mul", x, self.let("div", number(1), d))
         size = self.let("abs", d)
-        small = self.let("select", self.let("lt", size, number(low)), number(up), number(1))
-        scale = self.let("select", self.let("lt", number(high), size), number(down), small)
+        scale = self.let("select", self.let("lt", size, number(low)), number(up), number(1))
+        scale = self.let("select", self.let("lt", number(high), size), number(down), scale)
         inverse = self.let("div", number(1), self.let("mul", d, scale))
         if scale.prim != "const" or scale.args[0] != 1:
             x = self.let("mul", x, scale)
         return self.let("mul", x, inverse)
+
+    def is_normal(self, d: Scalar) -> Scalar:
+        """Return whether a divisor and its reciprocal are normal numbers, so that no product with
+        the reciprocal overflows or vanishes that the quotient would not."""
+        high, low, _, _ = RANGE[d.dtype.itemsize]
+        size = self.let("abs", d)
+        above = self.let("le", scalar.const(low, d.dtype), size)
+        return self.let("and", above, self.let("le", size, scalar.const(high, d.dtype)))
 
     def _absorbed(self, g: Scalar, d: Scalar) -> Scalar:
         """Return a product that is 0 where it would be NaN beside a factor of 0."""

@@ -33,6 +33,13 @@ def total_of_rows(x: Variable) -> list[Variable]:
     return [op.sum(each, axis=(0, 1)), x - each]
 
 
+def used_twice(x: Variable) -> list[Variable]:
+    """A sum over a short axis, two functions of which have no memory in between."""
+    pairs = op.sum(op.square(op.stack([x, op.sin(x)], axis=2)), axis=2)
+    near = op.exp(pairs * -0.5)
+    return [near, op.sum(near * pairs, axis=1)]
+
+
 def moments(x: Variable) -> list[Variable]:
     n = op.sum(x * 0.0 + 1.0, axis=1, keepdims=True)
     mean = op.sum(x, axis=1, keepdims=True) / n
@@ -45,6 +52,7 @@ WORK = {
     "moments": lambda x, y: moments(x),
     "one factor for each row": lambda x, y: [x / op.sqrt(op.exp(y)), op.sum(x * y, axis=1)],
     "products": lambda x, y: [op.prod(op.tanh(x) + y, axis=1), op.min(x, axis=1)],
+    "elements used twice": lambda x, y: used_twice(x),
     "integers": lambda x, y: [op.sum(op.astype(x * 9, "int32"), axis=1)],
 }
 
@@ -182,3 +190,19 @@ def test_all_pairs(d: object, threads: int, dtype: str, monkeypatch) -> None:
                 out, code = program(arrays)
                 assert code == 0
                 assert_same(out, evaluate(graph, arrays))
+
+
+@pytest.mark.fast
+def test_short_static_axes_inside_stay_unrolled() -> None:
+    """A few scales beside short rows: what they vary along is not lifted out of them."""
+    x, scales = leaf(N, M), leaf(2)
+    bent = op.exp(
+        op.expand_dims(x, axis=2) / op.expand_dims(op.exp(op.sum(x, axis=1, keepdims=True)), axis=2)
+    )
+    graph = expanded(Graph([x, scales], [op.sum(bent / op.exp(scales), axis=(1, 2))]))
+    planned = plan(graph)
+    check(planned)
+    arrays = [np.random.default_rng(0).normal(size=(9, 4)), np.array([0.5, 2.0])]
+    out, code = run(planned, arrays)
+    assert code == 0
+    assert_same(out, evaluate(graph, arrays))
