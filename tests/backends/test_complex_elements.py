@@ -99,3 +99,30 @@ def test_elements(backend: str, dtype: np.dtype) -> None:
         except AssertionError as error:
             failed.append(f"{name}: {str(error)[:300]}")
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("backend", [parameter("jax"), parameter("torch")])
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_what_libraries_do_not_know(backend: str, dtype: np.dtype) -> None:
+    """Each part of a function is NaN just where the interpreter says so, huge numbers included."""
+    from tests.strategies.samples import arity
+
+    huge = float(np.finfo(dtype).max) ** 0.97
+    names = [n for n in takes_complex() if arity(OPS[n]) == 1]
+    graphs = {}
+    for name in names:
+        parts = (*PARTS, *(() if name == "square" else (huge, -huge)))  # huge squares overflow
+        graphs[name] = grid(parts, dtype)
+    symbols = [symbol(TensorType(a.dtype, a.shape)) for a in graphs.values()]
+    graph = Graph(symbols, [OPS[n](s) for n, s in zip(names, symbols, strict=True)])
+    with np.errstate(all="ignore"):
+        wanted = evaluate(graph, list(graphs.values()))
+    found = Program(graph, backend)(list(graphs.values()))
+    failed = []
+    for name, got, want in zip(names, found, wanted, strict=True):
+        for part in ("real", "imag"):
+            a, b = np.isnan(getattr(np.asarray(got), part)), np.isnan(getattr(want, part))
+            wrong = graphs[name][a != b]
+            failed += [f"{name}, {part}: {wrong[:4]}"] if wrong.size else []
+    assert not failed, "\n".join(failed)

@@ -51,6 +51,11 @@ def expm1_by_parts(xp: Any, make: Callable) -> Callable:
     return run
 
 
+def _half_known(xp: Any, x: Any, y: Any) -> Any:
+    """One part is NaN and the other finite: nothing is known of the result."""
+    return (xp.isnan(x) & xp.isfinite(y)) | (xp.isfinite(x) & xp.isnan(y))
+
+
 def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
     hyperbolic = _hyperbolic(xp, copysign)
 
@@ -62,6 +67,7 @@ def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
         yield from hyperbolic["cosh"](-y, x)
 
     def acos(x, y) -> Iterator[tuple]:
+        yield _half_known(xp, x, y), NAN, NAN
         yield (x == 0) & xp.isnan(y), HALF, NAN
         yield (y == 0) & (xp.abs(x) <= 1), xp.acos(x), -y
 
@@ -102,6 +108,7 @@ def _exponential(xp: Any) -> dict[str, Callable]:
 
     def reciprocal(x, y) -> Iterator[tuple]:
         yield (x == 0) & (y == 0), NAN, NAN
+        yield (xp.isinf(x) & ~xp.isfinite(y)) | (~xp.isfinite(x) & xp.isinf(y)), NAN, NAN
 
     def sign(x, y) -> Iterator[tuple]:
         across, along = xp.isinf(x), xp.isinf(y)
@@ -129,9 +136,11 @@ def _hyperbolic(xp: Any, copysign: Callable) -> dict[str, Callable]:
         yield xp.isinf(x) & xp.isfinite(y), xp.sign(x), copysign(y * 0, y)
 
     def asinh(x, y) -> Iterator[tuple]:
+        yield _half_known(xp, x, y), NAN, NAN
         yield xp.isnan(x) & (y == 0), NAN, y
 
     def acosh(x, y) -> Iterator[tuple]:
+        yield _half_known(xp, x, y), NAN, NAN
         yield (x == 0) & xp.isnan(y), NAN, HALF
 
     def atanh(x, y) -> Iterator[tuple]:
