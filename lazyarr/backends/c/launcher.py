@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +26,7 @@ import numpy as np
 
 from lazyarr.backends.c.compiler import build
 from lazyarr.backends.cache import open_cache
+from lazyarr.backends.loop.interface import Interface
 from lazyarr.errors import ArgumentError, BackendError, DTypeError, OverflowValueError, ShapeError
 from lazyarr.graph.shapes import EVALUATE, Atom, Size, bind, evaluate, lone_atom
 from lazyarr.graph.types import TensorType
@@ -50,36 +51,19 @@ COMPUTED = {
 
 
 @dataclass(frozen=True)
-class Interface:
-    """What a program takes and returns.
-
-    `atoms` are the unknown sizes in the order of the program's `dim`; each must be a size of some
-    input by itself. The program relies on the pairs in `equal` being equal, and on no size in
-    `nonzero` being 0; a call for which that is not so is a mismatch.
-    """
-
-    inputs: tuple[TensorType, ...]
-    outputs: tuple[TensorType, ...]
-    atoms: tuple[Atom, ...] = ()
-    _: KW_ONLY
-    equal: tuple[tuple[int | Size | Atom, int | Size | Atom], ...] = ()
-    nonzero: tuple[Size, ...] = ()
-    names: tuple[str, ...] = ()
-
-    def name(self, i: int) -> str:
-        """Return how messages call input `i`."""
-        given = self.names[i] if i < len(self.names) else ""
-        return f"input {given!r}" if given else f"input {i}"
-
-
-@dataclass(frozen=True)
 class Pointers:
-    """The addresses of a loaded program, and the object that keeps them valid."""
+    """The addresses of a loaded program, and the object that keeps them valid.
+
+    Where no function `arena` tells the bytes of scratch, the size `scratch` does. The entry returns
+    `done` when all went well, and `done` more than the code of what failed; 0 but for the fast one.
+    """
 
     entry: int
     arena: int = 0
     table: int = 0
     keep: object = field(default=None, compare=False)
+    scratch: int | Size = 0
+    done: int = 0
 
 
 def launch(
@@ -366,6 +350,8 @@ def _native(module: ModuleType) -> Callable[..., object]:
             trust=trust,
             donated=donated,
             reuse=reuse,
+            scratch=size_code(pointers.scratch, number),
+            done=pointers.done,
         )
 
     return make
