@@ -42,18 +42,13 @@ def vexp_float64(x):
 """,
 )
 
-# x = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2, log(1 + f) = f - s (f - r(s^2)) in
-# terms of s = f / (2 + f). Integers become floats by their bits, as not every machine can.
-_define(
-    "vlog_float64",
-    """
-def vlog_float64(x):
-    tiny = x < 2.2250738585072014e-308
-    y = x * 18014398509481984.0 if tiny else x
+# y = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2, log(1 + f) = f - s (f - r(s^2)) in
+# terms of s = f / (2 + f). Integers become floats by their bits, as not every machine can. `more`
+# is what is added to the logarithm, small against it.
+_LOG = """
     bits = np.float64(y).view(np.int64) + 0x95F619980C433
     exponent = ((bits >> 52) & 0xFFF) | 0x4330000000000000
-    k = np.int64(exponent).view(np.float64) - 4503599627371519.0
-    k = k - 54.0 if tiny else k
+    k = np.int64(exponent).view(np.float64) - 4503599627371519.0{scale}
     f = np.int64((bits & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -62,8 +57,16 @@ def vlog_float64(x):
     b = 0.18182889125261723 + w * 0.14616449685043406
     b = 0.666666666666667 + w * (0.28571428625975487 + w * b)
     h = 0.5 * f * f
-    low = h - (s * (h + (w * a + z * b)) + k * 1.9082149292705877e-10)
+    low = h - (s * (h + (w * a + z * b)) + (k * 1.9082149292705877e-10{more}))
     out = k * 0.6931471803691238 - (low - f)
+"""
+_define(
+    "vlog_float64",
+    f"""
+def vlog_float64(x):
+    tiny = x < 2.2250738585072014e-308
+    y = x * 18014398509481984.0 if tiny else x
+{_LOG.format(scale=" - (54.0 if tiny else 0.0)", more="").strip(chr(10))}
     out = out if x < np.inf else x
     out = out if x > 0.0 else np.nan
     out = out if x == x else x
@@ -71,5 +74,21 @@ def vlog_float64(x):
 """,
 )
 
-VECTOR = {"exp": "vexp_float64", "log": "vlog_float64"}
+# log(1 + x) = log(y) + e / y, where y + e is 1 + x exactly.
+_define(
+    "vlog1p_float64",
+    f"""
+def vlog1p_float64(x):
+    y = 1.0 + x
+    part = y - 1.0
+    e = (1.0 - (y - part)) + (x - part)
+{_LOG.format(scale="", more=" + e / y").strip(chr(10))}
+    out = out if x < np.inf else x
+    out = out if x > -1.0 else np.nan
+    out = out if x != -1.0 else -np.inf
+    return out if (x != 0.0) & (x == x) else x
+""",
+)
+
+VECTOR = {"exp": "vexp_float64", "log": "vlog_float64", "log1p": "vlog1p_float64"}
 """Primitives of loops without order -> functions of ours, on float64."""

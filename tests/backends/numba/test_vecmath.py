@@ -14,6 +14,7 @@ BAR = 1.5
 EDGES = [
     0.0, -0.0, 1.0, -1.0, 2.0, 0.5, np.inf, -np.inf, np.nan, 1e-310, 5e-324, 1e300, -1e300, 709.7,
     709.8, 710.5, -708.5, -745.1, -745.2, -745.3, -1e4, 1e-30,
+    -1 + 2.0**-53, 2.0**-53, -(2.0**-53), 2.0**53,
 ]  # fmt: skip
 
 
@@ -21,10 +22,13 @@ def samples(name: str) -> np.ndarray:
     rng = np.random.default_rng(7)
     if name == "exp":
         return np.concatenate([rng.uniform(-708, 709, 20_000), rng.uniform(-1, 1, 20_000)])
+    if name == "log1p":
+        near = rng.choice([-1, 1], 20_000) * 10.0 ** rng.uniform(-300, -0.001, 20_000)
+        return np.concatenate([10.0 ** rng.uniform(-3, 308, 20_000), near, rng.uniform(-1, 2, 9000)])
     return np.concatenate([10.0 ** rng.uniform(-307, 308, 20_000), rng.uniform(0.5, 2, 20_000)])
 
 
-@pytest.mark.parametrize("name", ["exp", "log"])
+@pytest.mark.parametrize("name", ["exp", "log", "log1p"])
 def test_vector_math(name: str) -> None:
     reference = getattr(np, name)
     x = xp.symbol("x", shape=(None,))
