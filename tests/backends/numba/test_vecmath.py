@@ -24,7 +24,9 @@ def samples(name: str) -> np.ndarray:
         return np.concatenate([rng.uniform(-708, 709, 20_000), rng.uniform(-1, 1, 20_000)])
     if name == "log1p":
         near = rng.choice([-1, 1], 20_000) * 10.0 ** rng.uniform(-300, -0.001, 20_000)
-        return np.concatenate([10.0 ** rng.uniform(-3, 308, 20_000), near, rng.uniform(-1, 2, 9000)])
+        return np.concatenate(
+            [10.0 ** rng.uniform(-3, 308, 20_000), near, rng.uniform(-1, 2, 9000)]
+        )
     return np.concatenate([10.0 ** rng.uniform(-307, 308, 20_000), rng.uniform(0.5, 2, 20_000)])
 
 
