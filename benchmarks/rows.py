@@ -296,7 +296,9 @@ def measure(row: Row, dtype: str, peers: bool, fresh: bool) -> str:
     ours = times.pop("lazyarr")
     numba = times.pop("lazyarr numba", None)
     if numba is not None:
-        times["numba"] = min(times["numba"], *(times.pop(f) for f in rows_numba.FLAGS if f != "numba"))
+        times["numba"] = min(
+            times["numba"], *(times.pop(f) for f in rows_numba.FLAGS if f != "numba")
+        )
     line = f"{row.name:20s} {dtype} {ours * 1e6:10.2f} us"
     if "hand" in times:
         bar = BAR_SHORT if "short" in row.name else BAR

@@ -6,7 +6,7 @@
 import functools
 import types
 from collections.abc import Callable
-from math import exp, log, log1p, sqrt
+from math import exp, log, log1p, sqrt, tanh
 
 import numpy as np
 
@@ -118,7 +118,7 @@ def normalise_last(x):  # type: ignore[no-untyped-def]
     return out
 
 
-# Along the first axis: rows are read in order, and what is gathered is a row that stays in the cache.
+# Along the first axis rows are read in order; what is gathered is a row that stays in the cache.
 
 
 def column_max(x):  # type: ignore[no-untyped-def]
@@ -243,6 +243,23 @@ def logistic(w, x, y):  # type: ignore[no-untyped-def]
         for j in range(k):
             grad[j] += r * x[i, j]
     return total, grad
+
+
+def perceptron(w, v, x, y):  # type: ignore[no-untyped-def]
+    T = x.dtype.type
+    h, n, k = np.dot(x, w), y.size, v.size
+    value, grad_v = T(0), np.zeros_like(v)
+    for i in range(n):
+        r = -y[i]
+        for j in range(k):
+            h[i, j] = tanh(h[i, j])
+            r += h[i, j] * v[j]
+        value += r * r
+        g = T(2) * r / T(n)
+        for j in range(k):
+            grad_v[j] += g * h[i, j]
+            h[i, j] = g * v[j] * (T(1) - h[i, j] * h[i, j])
+    return value / T(n), np.dot(x.T, h), grad_v
 
 
 FLAGS = {"numba": ("contract",), "numba, sums reordered": ("contract", "reassoc")}

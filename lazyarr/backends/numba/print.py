@@ -95,7 +95,7 @@ CALLS = {
     "atan2": "math.atan2", "sinh": "math.sinh", "cosh": "math.cosh", "tanh": "math.tanh",
     "asinh": "math.asinh", "acosh": "math.acosh", "atanh": "math.atanh", "hypot": "math.hypot",
     "erf": "math.erf", "erfc": "math.erfc", "lgamma": "math.lgamma", "nextafter": "np.nextafter",
-    "sqrt": "math.sqrt", "copysign": "np.copysign", "signbit": "np.signbit", "imax": "max",
+    "copysign": "np.copysign", "signbit": "np.signbit", "imax": "max",
 }  # fmt: skip
 ROUNDING = {"floor": "np.floor", "ceil": "np.ceil", "trunc": "np.trunc", "round": "np.rint"}
 SUPPORT = {  # primitive -> support function by kind of dtype

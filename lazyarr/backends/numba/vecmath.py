@@ -12,14 +12,8 @@ def _define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
     NEEDS[name] = needs
 
 
-# x = k log 2 + r, exp(x) = 2^k (1 + r + r^2 p(r)); 2^k in two steps, so that subnormals come out
-# right. log 2 comes in two parts, of which k times the first is exact.
-_define(
-    "vexp_float64",
-    f"""
-def vexp_float64(x):
-    y = x if x > -745.2 else 0.0
-    y = y if y < 710.0 else 710.0
+# y = k log 2 + r, p = exp(r) - 1. log 2 comes in two parts, of which k times the first is exact.
+_EXP = f"""
     k = y * {float.fromhex("0x1.71547652b82fep0")!r} + 6755399441055744.0
     n = np.float64(k).view(np.int64)
     k = k - 6755399441055744.0
@@ -33,12 +27,52 @@ def vexp_float64(x):
     d = {float.fromhex("0x1.a019b8ca26fcfp-16")!r} + {float.fromhex("0x1.71de0d85293b8p-19")!r} * r
     e = {float.fromhex("0x1.2891d4ffbb0f9p-22")!r} + {float.fromhex("0x1.af390ba7e6f47p-26")!r} * r
     c = c + r2 * d + r4 * e
-    p = 1.0 + (r + r2 * (a + r2 * b + r4 * c))
+    p = r + r2 * (a + r2 * b + r4 * c)
+""".strip("\n")
+
+# exp(x) = 2^k (1 + p), 2^k in two steps, so that subnormals come out right.
+_define(
+    "vexp_float64",
+    f"""
+def vexp_float64(x):
+    y = x if x > -745.2 else 0.0
+    y = y if y < 710.0 else 710.0
+{_EXP}
+    p = 1.0 + p
     half = (n << 51) & -4503599627370496
     rest = (n << 52) - half + 4607182418800017408
     scaled = np.int64(np.float64(p).view(np.int64) + half).view(np.float64)
     other = 0.0 if x == x else x
     return scaled * np.int64(rest).view(np.float64) if x > -745.2 else other
+""",
+)
+
+# exp(x) - 1 = 2 (p h + (h - 1/2)) with h = 2^(k - 1), which is never too large.
+_define(
+    "vexpm1_float64",
+    f"""
+def vexpm1_float64(x):
+    y = x if x > -50.0 else -50.0
+    y = y if y < 710.0 else 710.0
+{_EXP}
+    h = np.int64((n << 52) + 4602678819172646912).view(np.float64)
+    out = 2.0 * (p * h + (h - 0.5))
+    return out if abs(x) > 1e-300 else x
+""",
+)
+
+# tanh(x) = t / (t + 2) for t = exp(2 |x|) - 1 = p h + (h - 1) with h = 2^k.
+_define(
+    "vtanh_float64",
+    f"""
+def vtanh_float64(x):
+    z = abs(x)
+    y = z + z if z < 22.0 else 44.0
+{_EXP}
+    h = np.int64((n << 52) + 4607182418800017408).view(np.float64)
+    t = p * h + (h - 1.0)
+    out = np.copysign(t / (t + 2.0), x)
+    return out if x == x else x
 """,
 )
 
@@ -90,5 +124,19 @@ def vlog1p_float64(x):
 """,
 )
 
-VECTOR = {"exp": "vexp_float64", "log": "vlog_float64", "log1p": "vlog1p_float64"}
+# An instruction, where math.sqrt is a call of libm. Both are exact.
+_define(
+    "sqrt",
+    """
+@intrinsic
+def sqrt(typing, a):
+    def code(context, builder, signature, args):
+        kind = args[0].type
+        return builder.call(builder.module.declare_intrinsic("llvm.sqrt", [kind]), args)
+
+    return a(a), code
+""",
+)
+
+VECTOR = {name: f"v{name}_float64" for name in ("exp", "expm1", "log", "log1p", "tanh")}
 """Primitives of loops without order -> functions of ours, on float64."""
