@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.backends.loop import ir
+from lazyarr.backends.loop.donate import copy_of
 from lazyarr.backends.loop.externals import externals_of
 from lazyarr.backends.loop.interface import interface_of
 from lazyarr.backends.loop.plan import Plan
@@ -378,7 +379,15 @@ class Printer:
         return lines
 
     def loop(self, node: ir.For) -> list[str]:
-        """Return a for loop."""
+        """Return a for loop; one that copies an array to a result is skipped where both are one."""
+        pair = copy_of(node)
+        if pair and self.plan.reuse.get(pair[0]) is pair[1]:
+            test = f"if {pair[0].name}.ctypes.data != {pair[1].name}.ctypes.data:"
+            return [test, *(f"    {line}" for line in self.plain_loop(node))]
+        return self.plain_loop(node)
+
+    def plain_loop(self, node: ir.For) -> list[str]:
+        """Return a for loop that always runs."""
         head = f"for {atom(node.counter)} in range({atom(node.extent)}):"
         outer = self.vector
         self.vector = node.kind == "simd" and not any(isinstance(n, ir.For) for n in node.body)
