@@ -179,24 +179,22 @@ class NumbaExecutable:
         returns: str,
         bound: Sequence[np.ndarray | None] = (),
         **options: object,
-    ) -> Callable[..., object] | None:
-        """Return a callable of positional arrays; None, for unknown sizes, without a C compiler."""
-        if self.launch is not None:
-            if options.get("donated"):
-                options["reuse"] = self.made.reuse
-            face = self.made.interface
-            face = replace(face, equal=(*face.equal, *equal), nonzero=(*face.nonzero, *nonzero))
-            return self.launch(
-                face, self.pointers, on_code,
-                on_mismatch=on_mismatch, returns=returns, bound=bound, **options,
+    ) -> Callable[..., object]:
+        """Return a callable of positional arrays; the rest is told in the launcher of C."""
+        face = self.made.interface
+        face = replace(face, equal=(*face.equal, *equal), nonzero=(*face.nonzero, *nonzero))
+        if self.launch is None:
+            face = replace(face, atoms=self.made.atoms)
+            return launcher(
+                self.entry, face, self.dim, bound,
+                on_code=on_code, on_mismatch=on_mismatch, returns=returns,
+                reject_one=bool(options.get("reject_one")),
             )  # fmt: skip
-        sizes = [s for shape in self.made.given for s in shape]
-        if self.made.places or equal or nonzero or not all(isinstance(s, int) for s in sizes):
-            return None
-        inputs = list(zip(self.made.given, self.dtypes, strict=True))
-        return launcher(
-            self.entry, self.dim, inputs, self.shapes, bound,
-            on_code=on_code, on_mismatch=on_mismatch, returns=returns,
+        if options.get("donated"):
+            options["reuse"] = self.made.reuse
+        return self.launch(
+            face, self.pointers, on_code,
+            on_mismatch=on_mismatch, returns=returns, bound=bound, **options,
         )  # fmt: skip
 
     @property
