@@ -51,11 +51,16 @@ def launcher(
             f"and x{i}.flags.c_contiguous and x{i}.flags.aligned"
         )
         passed.append(_flat(f"x{i}", type_.ndim))
-    count = range(len(face.outputs))
-    for k in count:
-        names[f"e{k}"] = own(face.outputs[k].dtype)
-        passed.append(_flat(f"y{k}", face.outputs[k].ndim))
-    results = ", ".join(f"y{k}" for k in count)
+    for k, type_ in enumerate(face.outputs):
+        names[f"e{k}"] = own(type_.dtype)
+        passed.append(_flat(f"y{k}", type_.ndim))
+    exec(_text(free, fits, passed, len(face.outputs), returns), names)
+    return names["call"]
+
+
+def _text(free: list[int], fits: list[str], passed: list[str], made: int, returns: str) -> str:
+    """Return the function: inputs that the call gives, what they must be, what is passed."""
+    results = ", ".join(f"y{k}" for k in range(made))
     result = {"list": f"[{results}]", "tuple": f"({results},)", "single": "y0"}[returns]
     body = [
         "def call(*args):",
@@ -73,13 +78,12 @@ def launcher(
         "        if found is None:",
         "            return on_mismatch(*args)",
         "        known[key] = found",
-        f"    dim, {', '.join(f's{k}' for k in count)}{', ' if count else ''} = found",
-        *(f"    y{k} = empty(s{k}, e{k})" for k in count),
+        f"    dim, {''.join(f's{k}, ' for k in range(made))} = found",
+        *(f"    y{k} = empty(s{k}, e{k})" for k in range(made)),
         f"    code = entry({', '.join(['dim', *passed])})",
         f"    return on_code(code, args) if code else {result}",
     ]
-    exec("\n".join(body), names)
-    return names["call"]
+    return "\n".join(body)
 
 
 class _Follow:
