@@ -15,9 +15,10 @@ import numpy as np
 
 from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends.c import compiler
-from lazyarr.backends.c.backend import CExecutable, interface_of
+from lazyarr.backends.c.backend import CExecutable
 from lazyarr.backends.c.print import to_c
 from lazyarr.backends.driver import Program
+from lazyarr.backends.loop.interface import interface_of
 from lazyarr.errors import ArgumentError, GraphError
 from lazyarr.graph.node import symbol
 from lazyarr.graph.registry import op

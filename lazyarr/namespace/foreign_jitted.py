@@ -58,7 +58,7 @@ def as_numba(program: Program, name: str, single: bool) -> Callable:
     results = [f"y{k}" if s else f"y{k}[0]" for k, (s, _) in enumerate(made.shapes)]
     flat = [
         f"flat({n}, np.{_word(d)})" if s else f"np.array([{n}], np.{_word(d)})"
-        for n, s, d in zip(names, made.given, made.dtypes, strict=False)
+        for n, s, d in zip(names, made.given, run.dtypes, strict=False)
     ]
     held = [f"held{k}()" for k in range(len(variant.constants))]
     text = _TEXT.format(

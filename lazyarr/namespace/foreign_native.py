@@ -20,11 +20,12 @@ import numpy as np
 from lazyarr.autodiff.reverse import pullback
 from lazyarr.backends import sizes as size_rules
 from lazyarr.backends.c import compiler
-from lazyarr.backends.c.backend import CExecutable, interface_of
+from lazyarr.backends.c.backend import CExecutable
 from lazyarr.backends.c.foreign import pointers_of
 from lazyarr.backends.c.print import to_c
 from lazyarr.backends.cache import cache_key
 from lazyarr.backends.driver import Program, Variant
+from lazyarr.backends.loop.interface import interface_of
 from lazyarr.errors import GraphError
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable, symbol

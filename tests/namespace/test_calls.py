@@ -9,10 +9,11 @@ import pytest
 
 import lazyarr as xp
 from lazyarr.errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from tests.backend_params import BACKENDS
+from tests.backend_params import BACKENDS, parameter
 
 pytestmark = pytest.mark.backends
 backends = pytest.mark.parametrize("backend", BACKENDS)
+launched = pytest.mark.parametrize("backend", [parameter("c"), parameter("numba")])
 
 
 def vector(name="x", n=None, dtype="float64"):
@@ -153,31 +154,33 @@ def test_only_inputs_are_donated():
         xp.function([x], x, donate=[vector("other")])
 
 
-def test_c_takes_the_memory_of_donated_inputs():
+@launched
+def test_the_memory_of_donated_inputs_is_taken(backend):
     """Updates and elementwise results; what is read again later keeps its memory."""
     x, i = vector(), xp.symbol("i", shape=(), dtype=xp.int64)
-    update = xp.function([x, i], x.at[i].set(7.0), backend="c", donate=[x])
+    update = xp.function([x, i], x.at[i].set(7.0), backend=backend, donate=[x])
     a = np.zeros(1000)
     assert update(a, 3) is a
     assert a[3] == 7 and a.sum() == 7
     with pytest.raises(BoundsError):
         update(a, 1000)
     assert a.sum() == 7
-    twice = xp.function([x], x * 2 + 1, backend="c", donate=[x])
+    twice = xp.function([x], x * 2 + 1, backend=backend, donate=[x])
     assert twice(a) is a and a[3] == 15 and a[4] == 1
-    centred = xp.function([x], [x - xp.mean(x), xp.sum(x * x)], backend="c", donate=[x])
+    centred = xp.function([x], [x - xp.mean(x), xp.sum(x * x)], backend=backend, donate=[x])
     b = np.arange(4.0)
     np.testing.assert_array_equal(centred(b)[0], np.arange(4.0) - 1.5)
-    flipped = xp.function([x], xp.flip(x), backend="c", donate=[x])
+    flipped = xp.function([x], xp.flip(x), backend=backend, donate=[x])
     c = np.arange(4.0)
     assert flipped(c) is not c
     np.testing.assert_array_equal(c, np.arange(4.0))
 
 
-def test_a_donated_update_does_not_copy():
+@launched
+def test_a_donated_update_does_not_copy(backend):
     """Time does not grow with the array: nothing but the element is written."""
     x, i = vector(), xp.symbol("i", shape=(), dtype=xp.int64)
-    f = xp.function([x, i], x.at[i].set(1.0), backend="c", donate=[x])
+    f = xp.function([x, i], x.at[i].set(1.0), backend=backend, donate=[x])
     seconds = []
     for n in (1_000, 4_000_000):
         a = np.zeros(n)
@@ -191,9 +194,10 @@ def test_a_donated_update_does_not_copy():
     assert seconds[1] < 20 * seconds[0] + 1e-4  # a copy of 32 MB takes some milliseconds
 
 
-def test_donation_and_trust_survive_pickle():
+@launched
+def test_donation_and_trust_survive_pickle(backend):
     x = vector()
-    f = xp.function([x], x * 2 + 1, backend="c", donate=[x], trust_inputs=True)
+    f = xp.function([x], x * 2 + 1, backend=backend, donate=[x], trust_inputs=True)
     again = pickle.loads(pickle.dumps(f))
     a = np.ones(4)
     assert again(a) is a
@@ -237,10 +241,11 @@ def test_trusted_inputs(backend):
 # -- memory and threads ----------------------------------------------------------------------------
 
 
-def test_results_come_from_a_pool():
+@launched
+def test_results_come_from_a_pool(backend):
     """A large result that is dropped leaves its memory to the next one."""
     x = vector()
-    f = xp.function([x], x + 1, backend="c")
+    f = xp.function([x], x + 1, backend=backend)
     a = np.zeros(1_000_000)
     places = {f(a).ctypes.data for _ in range(20)}
     assert len(places) <= 2
@@ -248,9 +253,10 @@ def test_results_come_from_a_pool():
     assert len({r.ctypes.data for r in kept}) == 3
 
 
-def test_long_work_leaves_the_interpreter_to_others():
+@launched
+def test_long_work_leaves_the_interpreter_to_others(backend):
     x = xp.symbol("x", shape=(None,))
-    f = xp.function([x], xp.sum(xp.sin(xp.cos(xp.exp(x)))), backend="c")
+    f = xp.function([x], xp.sum(xp.sin(xp.cos(xp.exp(x)))), backend=backend)
     a = np.linspace(0, 1, 20_000_000)
     f(a)  # measured once, long from then on
     counted, ended = [0], threading.Event()

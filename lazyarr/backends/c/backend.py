@@ -15,11 +15,12 @@ import numpy as np
 
 from lazyarr.backends.c import compiler, complexfns, launcher, mathfns, recorder
 from lazyarr.backends.c.foreign import pointers_of
-from lazyarr.backends.c.launcher import Interface, Pointers, launch
+from lazyarr.backends.c.launcher import Pointers, launch
 from lazyarr.backends.c.print import CSource, to_c
 from lazyarr.backends.cache import default_folder, open_cache
 from lazyarr.backends.loop.donate import reusable
 from lazyarr.backends.loop.externals import NEEDED, REAL, externals_of
+from lazyarr.backends.loop.interface import Interface, interface_of
 from lazyarr.backends.loop.lapack import address, pointers
 from lazyarr.backends.loop.native import Callback
 from lazyarr.backends.loop.plan import Plan, plan
@@ -27,7 +28,7 @@ from lazyarr.backends.loop.support import supports
 from lazyarr.config import options
 from lazyarr.errors import BackendError
 from lazyarr.graph.node import Variable
-from lazyarr.graph.shapes import Atom, Size, atoms, lone_atom
+from lazyarr.graph.shapes import Size
 from lazyarr.graph.traverse import Graph
 
 
@@ -52,6 +53,14 @@ class CBackend:
     def recorder(self) -> ModuleType | None:
         """Return compiled code that records and walks expressions, where it can be built."""
         return recorder.module()
+
+    def launch(self) -> Callable[..., object] | None:
+        """Return what calls programs of the same form that another backend compiled.
+
+        It takes an `Interface`, what `Pointers` are made of, and the options of `launch`. None
+        without the extension module: ctypes is slower than what others have.
+        """
+        return _launch if launcher.extension() else None
 
     donates = True  # programs can write results over inputs that are given away
 
@@ -175,30 +184,10 @@ class CExecutable:
         raise error(message)
 
 
-def interface_of(plan: Plan, names: tuple[str, ...] = ()) -> Interface:
-    """Return what a planned program takes, returns and relies on."""
-    sizes = plan.program.sizes
-    # the program needs plan.atoms; the other unknown sizes of inputs follow, for the checks
-    found = dict.fromkeys(plan.atoms)
-    for type_ in plan.inputs:
-        found.update(dict.fromkeys(atom for s in type_.shape if (atom := lone_atom(s))))
-    outputs = (t.with_shape(tuple(sizes.canon(s) for s in t.shape)) for t in plan.outputs)
-    equal = ((atom, sizes.canon(size)) for atom, size in sizes.mapping.items())
-    return Interface(
-        inputs=plan.inputs,
-        outputs=tuple(outputs),
-        atoms=tuple(found),
-        # what a scan's body calls by names of its own follows from the rest
-        equal=tuple(pair for pair in equal if _free(pair[0]) | atoms(pair[1]) <= found.keys()),
-        names=names,
-    )
-
-
-def _free(atom: Atom) -> set[Atom]:
-    """Return the unknown sizes that an atom depends on."""
-    if atom.kind == "dim":
-        return {atom}
-    return set().union(*(atoms(argument) for argument in atom.args))
+def _launch(
+    face: Interface, pointers: dict, on_code: Callable[[int, tuple], object], **options: object
+) -> Callable[..., object]:
+    return launch(face, Pointers(**pointers), on_code, **options)
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:

@@ -8,7 +8,8 @@
    the unknown sizes, allocates results and scratch, calls, and returns the results. It converts
    nothing: on anything that does not fit exactly it hands the arguments to `on_mismatch`, a Python
    function, which converts or raises. A nonzero code of the entry goes to `on_code`. Results are
-   new arrays of the pool, the arrays of `out=`, or donated inputs whose memory they may take. */
+   new arrays of the pool, the arrays of `out=`, or donated inputs whose memory they may take.
+   An entry may count from another number: its code is what it returns less `done`. */
 
 typedef int64_t (*entry_function)(void **, const int64_t *, void *, void **);
 typedef int64_t (*arena_function)(const int64_t *);
@@ -38,6 +39,8 @@ typedef struct {
     entry_function entry;
     arena_function arena;
     void **table;
+    int64_t done;       /* what the entry returns when all went well */
+    Axis scratch;       /* bytes of scratch, where no function tells */
     Py_ssize_t n_in, n_out, n_dims, n_args, n_checks;
     Slot *slots;        /* inputs, then outputs */
     PyObject **bound;   /* for each input its fixed array, or NULL where the caller gives it */
@@ -275,12 +278,16 @@ static enum outcome call_in(Program *p, Frame *f, PyObject *const *args, PyObjec
         }
         f->buffers[p->n_in + made] = PyArray_DATA((PyArrayObject *)f->outputs[made]);
     }
-    int64_t scratch = p->arena ? p->arena(f->dim) : 0;
+    int64_t scratch = p->arena ? p->arena(f->dim) : output_size(&p->scratch, f->dim);
+    if (scratch < 0) {
+        outcome = MISMATCH;
+        goto undo;
+    }
     if (scratch > STACK_ARENA && !(arena = pool_take((size_t)scratch))) {
         PyErr_NoMemory();
         goto undo;
     }
-    *code = run(p, f->buffers, f->dim, arena, total + (size_t)(scratch > 0 ? scratch : 0));
+    *code = run(p, f->buffers, f->dim, arena, total + (size_t)scratch) - p->done;
     if (arena != on_stack) pool_give(arena);
     if (!*code) {
         *result = collect(p, f);

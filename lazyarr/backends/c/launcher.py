@@ -17,8 +17,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from math import prod
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
@@ -26,8 +25,9 @@ import numpy as np
 
 from lazyarr.backends.c.compiler import build
 from lazyarr.backends.cache import open_cache
+from lazyarr.backends.loop.interface import Interface, check_sizes, output_shapes
 from lazyarr.errors import ArgumentError, BackendError, DTypeError, OverflowValueError, ShapeError
-from lazyarr.graph.shapes import EVALUATE, Atom, Size, bind, evaluate, lone_atom
+from lazyarr.graph.shapes import Atom, Size, lone_atom
 from lazyarr.graph.types import TensorType
 
 ALIGNMENT = 64
@@ -50,36 +50,19 @@ COMPUTED = {
 
 
 @dataclass(frozen=True)
-class Interface:
-    """What a program takes and returns.
-
-    `atoms` are the unknown sizes in the order of the program's `dim`; each must be a size of some
-    input by itself. The program relies on the pairs in `equal` being equal, and on no size in
-    `nonzero` being 0; a call for which that is not so is a mismatch.
-    """
-
-    inputs: tuple[TensorType, ...]
-    outputs: tuple[TensorType, ...]
-    atoms: tuple[Atom, ...] = ()
-    _: KW_ONLY
-    equal: tuple[tuple[int | Size | Atom, int | Size | Atom], ...] = ()
-    nonzero: tuple[Size, ...] = ()
-    names: tuple[str, ...] = ()
-
-    def name(self, i: int) -> str:
-        """Return how messages call input `i`."""
-        given = self.names[i] if i < len(self.names) else ""
-        return f"input {given!r}" if given else f"input {i}"
-
-
-@dataclass(frozen=True)
 class Pointers:
-    """The addresses of a loaded program, and the object that keeps them valid."""
+    """The addresses of a loaded program, and the object that keeps them valid.
+
+    Where no function `arena` tells the bytes of scratch, the size `scratch` does. The entry returns
+    `done` when all went well, and `done` more than the code of what failed; 0 but for the fast one.
+    """
 
     entry: int
     arena: int = 0
     table: int = 0
     keep: object = field(default=None, compare=False)
+    scratch: int | Size = 0
+    done: int = 0
 
 
 def launch(
@@ -212,52 +195,6 @@ def _weak(dtype: np.dtype, value: bool | int | float | complex, name: str) -> np
         raise OverflowValueError(f"{name}: {value!r} does not fit {dtype}") from error
 
 
-def check_sizes(interface: Interface, shapes: Sequence[tuple[int, ...]]) -> dict[Atom, int]:
-    """Return the values of the unknown sizes; ShapeError where an input has another size."""
-    env = bind((t.shape for t in interface.inputs), shapes)
-    for i, (type_, shape) in enumerate(zip(interface.inputs, shapes, strict=True)):
-        for axis, (size, n) in enumerate(zip(type_.shape, shape, strict=True)):
-            wanted = evaluate(size, env)
-            if wanted != n:
-                shown = f"{size} = {wanted}" if isinstance(size, Size) else wanted
-                name = interface.name(i)
-                raise ShapeError(f"{name} must have size {shown} along axis {axis}, got {shape}")
-    return env
-
-
-def output_shapes(interface: Interface, env: dict[Atom, int]) -> list[tuple[int, ...]] | None:
-    """Return the shapes of the results; None where sizes are not what the program relies on."""
-    try:
-        if any(_value(a, env) != _value(b, env) for a, b in interface.equal):
-            return None
-        if not all(_value(size, env) for size in interface.nonzero):
-            return None
-        return [tuple(_value(size, env) for size in type_.shape) for type_ in interface.outputs]
-    except (ShapeError, ZeroDivisionError):
-        return None
-
-
-def _value(size: object, env: dict[Atom, int]) -> int:
-    """Evaluate a size as `launcher.c` does: the broadcast of two sizes needs them to be equal."""
-    if isinstance(size, Atom):
-        return _atom_value(size, env)
-    if not isinstance(size, Size):
-        return size
-    return sum(
-        factor * prod(_atom_value(atom, env) for atom in monomial)
-        for monomial, factor in size.terms
-    )
-
-
-def _atom_value(atom: Atom, env: dict[Atom, int]) -> int:
-    if atom in env:
-        return env[atom]
-    arguments = [_value(argument, env) for argument in atom.args]
-    if atom.kind == "bc" and arguments[0] != arguments[1]:
-        raise ShapeError(f"sizes {arguments[0]} and {arguments[1]} differ")
-    return EVALUATE[atom.kind](*arguments)
-
-
 # -------------------------------------------------------------------------------- the fast launcher
 
 
@@ -366,6 +303,8 @@ def _native(module: ModuleType) -> Callable[..., object]:
             trust=trust,
             donated=donated,
             reuse=reuse,
+            scratch=size_code(pointers.scratch, number),
+            done=pointers.done,
         )
 
     return make

@@ -63,13 +63,15 @@ static int measure(PyObject *types, Py_ssize_t *axes, Py_ssize_t *words) {
     return 0;
 }
 
-static int fill(Program *p, PyObject *inputs, PyObject *outputs, PyObject *checks, PyObject *bound) {
+static int fill(Program *p, PyObject *inputs, PyObject *outputs, PyObject *checks, PyObject *bound,
+                PyObject *scratch) {
     Py_ssize_t n_axes = 0, n_words = 0;
     p->n_in = PyTuple_GET_SIZE(inputs), p->n_out = PyTuple_GET_SIZE(outputs);
     p->n_checks = PyTuple_GET_SIZE(checks);
     if (measure(inputs, &n_axes, &n_words) || measure(outputs, &n_axes, &n_words)) return -1;
     for (Py_ssize_t i = 0; i < p->n_checks; i++)
         n_words += PyTuple_Check(PyTuple_GET_ITEM(checks, i)) ? PyTuple_GET_SIZE(PyTuple_GET_ITEM(checks, i)) : 0;
+    if (scratch && PyTuple_Check(scratch)) n_words += PyTuple_GET_SIZE(scratch);
     p->slots = PyMem_Calloc((size_t)(p->n_in + p->n_out) + 1, sizeof *p->slots);
     p->axes = PyMem_Calloc((size_t)n_axes + 1, sizeof *p->axes);
     p->code = PyMem_Calloc((size_t)n_words + 1, sizeof *p->code);
@@ -102,6 +104,7 @@ static int fill(Program *p, PyObject *inputs, PyObject *outputs, PyObject *check
         if (read_axis(p, check, &axis, &next)) goto end;
         p->checks[i] = axis.code;
     }
+    if (scratch && read_axis(p, scratch, &p->scratch, &next)) goto end;
     p->n_args = p->n_in;
     for (Py_ssize_t i = 0; i < p->n_in; i++) {
         PyObject *value = i < PyTuple_GET_SIZE(bound) ? PyTuple_GET_ITEM(bound, i) : Py_None;
@@ -136,15 +139,17 @@ static int read_reuse(Program *p, PyObject *donated, PyObject *reuse) {
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"entry", "arena", "table", "n_dims", "inputs", "outputs", "checks", "bound",
-                            "keep", "on_mismatch", "on_code", "returns", "reject_one", "trust", "donated", "reuse", NULL};
+                            "keep", "on_mismatch", "on_code", "returns", "reject_one", "trust", "donated", "reuse",
+                            "scratch", "done", NULL};
     unsigned long long entry, arena, table;
     Py_ssize_t n_dims;
-    PyObject *inputs, *outputs, *checks, *bound, *keep, *on_mismatch, *on_code, *donated = NULL, *reuse = NULL;
+    PyObject *inputs, *outputs, *checks, *bound, *keep, *on_mismatch, *on_code, *donated = NULL, *reuse = NULL, *scratch = NULL;
     int returns, reject_one, trust = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKnO!O!O!O!OOOip|pO!O!:Program", names, &entry, &arena, &table,
+    long long done = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKnO!O!O!O!OOOip|pO!O!OL:Program", names, &entry, &arena, &table,
                                      &n_dims, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &PyTuple_Type,
                                      &checks, &PyTuple_Type, &bound, &keep, &on_mismatch, &on_code, &returns,
-                                     &reject_one, &trust, &PyTuple_Type, &donated, &PyTuple_Type, &reuse))
+                                     &reject_one, &trust, &PyTuple_Type, &donated, &PyTuple_Type, &reuse, &scratch, &done))
         return NULL;
     if (!entry || n_dims < 0 || (returns == RETURN_SINGLE && PyTuple_GET_SIZE(outputs) != 1))
         return PyErr_SetString(PyExc_ValueError, "no entry, or not one output to return"), NULL;
@@ -161,7 +166,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     p->returns = returns;
     p->reject_one = reject_one;
     p->trust = trust;
-    if (fill(p, inputs, outputs, checks, bound) || read_reuse(p, donated, reuse)) return Py_DECREF(p), NULL;
+    p->done = done;
+    if (fill(p, inputs, outputs, checks, bound, scratch) || read_reuse(p, donated, reuse)) return Py_DECREF(p), NULL;
     return (PyObject *)p;
 }
 

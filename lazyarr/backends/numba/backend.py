@@ -4,6 +4,7 @@ Modules are real files in the disk cache, so that Numba keeps its machine code b
 known program of an earlier process loads without compiling.
 """
 
+import functools
 import importlib.metadata
 import importlib.util
 import sys
@@ -11,12 +12,16 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
+import numba
 import numpy as np
 
+from lazyarr.backends.base import get_backend
 from lazyarr.backends.cache import cache_key, open_cache
+from lazyarr.backends.loop.donate import reusable
 from lazyarr.backends.loop.externals import NEEDED, REAL, externals_of
+from lazyarr.backends.loop.interface import Interface, interface_of
 from lazyarr.backends.loop.lapack import address
 from lazyarr.backends.loop.native import Callback
 from lazyarr.backends.loop.plan import Plan, plan
@@ -48,7 +53,9 @@ class NumbaBackend:
         """Tell whether a node can be part of a compiled program."""
         return supports(node, has_routine, complexfns.PRIMS)
 
-    def compile(self, graph: Graph) -> "NumbaExecutable":
+    donates = True  # programs can write results over inputs that are given away
+
+    def compile(self, graph: Graph, donated: Sequence[int] = ()) -> "NumbaExecutable":
         """Return the program of a graph, compiled or found in Numba's cache."""
         planned = plan(
             graph,
@@ -56,14 +63,21 @@ class NumbaBackend:
             by_length=False,  # LLVM does worse with two
             segment=SEGMENT,
         )
+        planned.reuse = reusable(planned.functions, donated) if donated else {}
         source = to_python(planned, precise=options.precise)
+        face = interface_of(planned, tuple(v.name or "" for v in graph.inputs))
+        taken = {out.number: given.number for out, given in planned.reuse.items()}
         canon = planned.program.sizes.canon
-        shapes = [(tuple(map(canon, t.shape)), t.dtype) for t in planned.outputs]
-        dtypes = tuple(t.dtype for t in planned.inputs)
-        places = [_place(atom, planned.inputs) for atom in planned.atoms]
-        given = [tuple(map(canon, t.shape)) for t in planned.inputs]
-        atoms, externals = planned.atoms, planned.externals
-        made = Compiled(source, dtypes, given, shapes, atoms, places, externals)
+        made = Compiled(
+            source,
+            face,
+            given=[tuple(map(canon, t.shape)) for t in planned.inputs],
+            shapes=[(tuple(map(canon, t.shape)), t.dtype) for t in planned.outputs],
+            atoms=planned.atoms,
+            places=[_place(atom, planned.inputs) for atom in planned.atoms],
+            externals=planned.externals,
+            reuse=tuple(taken.get(k, -1) for k in range(len(face.outputs))),
+        )
         return NumbaExecutable(made, planned)
 
     def depends_on(self) -> tuple:
@@ -77,12 +91,13 @@ class Compiled:
     """What must be known of a program to load and call it."""
 
     source: PythonSource
-    dtypes: tuple[np.dtype, ...]  # of the inputs
+    interface: Interface
     given: list[tuple]  # shapes of the inputs
     shapes: list[tuple]  # and dtypes of the outputs
     atoms: tuple[Atom, ...]
     places: list[tuple[int, int]]  # where inputs tell the atoms
     externals: tuple[str, ...]  # functions whose addresses follow the sizes
+    reuse: tuple[int, ...]  # for each output the donated input whose memory it may take, or -1
     report: str = ""
 
 
@@ -95,27 +110,51 @@ def has_routine(routine: str, dtype: np.dtype) -> bool:
 
 
 class NumbaExecutable:
-    """A program: arrays in, fresh arrays and a code out; inputs are never written or returned."""
+    """A program: arrays in, fresh arrays and a code out; inputs are never written or returned.
+
+    Where the launcher of the C backend can be built, it calls the program as a C function;
+    otherwise Python calls it as a function of Numba. Only what is called is compiled.
+    """
 
     def __init__(self, made: Compiled, plan: Plan | None = None):
         self.made, self.plan, self.source = made, plan, made.source.text
-        self.entry = load(made.source)
-        self.dtypes, self.places = tuple(map(own, made.dtypes)), made.places
+        self.dtypes = tuple(own(t.dtype) for t in made.interface.inputs)
         self.shapes = [(shape, own(dtype)) for shape, dtype in made.shapes]
         self.dim = np.array([address(name) or 0 for name in made.externals], np.int64)
+        self.launch = native_launch()
+        self.takes_out = self.launch is not None  # and whether the launcher knows of donated inputs
+        if self.launch is None:
+            self.entry  # noqa: B018  # compiled now
+        else:
+            function = load(made.source, made.source.native)
+            self.pointers = {
+                "entry": function.address,
+                "table": self.dim.ctypes.data,
+                "keep": (function, self.dim),
+                "scratch": made.source.scratch,
+                "done": 1,
+            }
+
+    @functools.cached_property
+    def entry(self) -> Callable[..., int]:
+        """The program as a function of Numba, of flat arrays."""
+        return load(self.made.source, self.made.source.entry)
 
     def __reduce__(self) -> tuple:
         """Pickle the text: loading compiles it, or finds it in the cache."""
         return NumbaExecutable, (replace(self.made, report=self.explain()),)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
-        """Return the outputs and 0, or the code of the check that failed."""
+        """Return the outputs and 0, or nothing of use and the code of the check that failed."""
+        if self.launch is not None:
+            result = self._program(*arrays)
+            return ([], result) if isinstance(result, int) else (result, 0)
         values = [
             np.asarray(a, dtype, order="C") for a, dtype in zip(arrays, self.dtypes, strict=True)
         ]
         dim, env = self.dim, {}
-        if self.places:
-            sizes = [values[k].shape[d] for k, d in self.places]
+        if self.made.places:
+            sizes = [values[k].shape[d] for k, d in self.made.places]
             dim = np.array([*sizes, *self.dim], np.int64)
             env = dict(zip(self.made.atoms, sizes, strict=True))
         outputs = [
@@ -125,6 +164,10 @@ class NumbaExecutable:
         flat = [v.reshape(-1) for v in values]
         code = self.entry(dim, *flat, *[v.reshape(-1) for v in outputs])
         return outputs, code
+
+    @functools.cached_property
+    def _program(self) -> Callable[..., object]:
+        return self.launch(self.made.interface, self.pointers, lambda code, _: code)
 
     def launcher(
         self,
@@ -136,15 +179,22 @@ class NumbaExecutable:
         returns: str,
         bound: Sequence[np.ndarray | None] = (),
         **options: object,
-    ) -> Callable[..., object] | None:
-        """Return a callable of positional arrays, None for a program of unknown sizes."""
-        sizes = [s for shape in self.made.given for s in shape]
-        if self.places or equal or nonzero or not all(isinstance(s, int) for s in sizes):
-            return None
-        inputs = list(zip(self.made.given, self.dtypes, strict=True))
-        return launcher(
-            self.entry, self.dim, inputs, self.shapes, bound,
-            on_code=on_code, on_mismatch=on_mismatch, returns=returns,
+    ) -> Callable[..., object]:
+        """Return a callable of positional arrays; the rest is told in the launcher of C."""
+        face = self.made.interface
+        face = replace(face, equal=(*face.equal, *equal), nonzero=(*face.nonzero, *nonzero))
+        if self.launch is None:
+            face = replace(face, atoms=self.made.atoms)
+            return launcher(
+                self.entry, face, self.dim, bound,
+                on_code=on_code, on_mismatch=on_mismatch, returns=returns,
+                reject_one=bool(options.get("reject_one")),
+            )  # fmt: skip
+        if options.get("donated"):
+            options["reuse"] = self.made.reuse
+        return self.launch(
+            face, self.pointers, on_code,
+            on_mismatch=on_mismatch, returns=returns, bound=bound, **options,
         )  # fmt: skip
 
     @property
@@ -166,26 +216,43 @@ def _place(atom: Atom, inputs: Sequence[TensorType]) -> tuple[int, int]:
     raise BackendError(f"no input has the size {atom.name}.")
 
 
-def load(source: PythonSource) -> Callable[..., int]:
-    """Return the entry of a program from its file in the cache."""
+def native_launch() -> Callable[..., object] | None:
+    """Return what calls a program by its address, from the C backend where that has it."""
+    try:
+        found = getattr(get_backend("c"), "launch", None)
+    except BackendError:  # there is no C compiler
+        return None
+    return found() if found else None
+
+
+def load(source: PythonSource, name: str) -> Any:
+    """Return an entry of a program, compiled, from its file in the cache."""
     if source.natives:  # what they do is not in the text: nothing is kept on disk
         scope = {f"native{i}": function_of(n) for i, n in enumerate(source.natives)}
         exec(compile(source.text.replace("cache=True", "cache=False"), _FILE, "exec"), scope)
-        return scope[source.entry]
+        return _compiled(source, name, scope, False)
     key = cache_key("numba", source.text)
-    name = f"lazyarr_numba_{key}"
+    module = f"lazyarr_numba_{key}"
     with _LOCK:  # Numba compiles one program at a time anyway
-        if name not in _LOADED:
+        if module not in _LOADED:
             folder = open_cache().build(key, lambda path: _write(path, source.text))
-            spec = importlib.util.spec_from_file_location(name, folder / _FILE)
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module  # Numba looks it up while the module runs
-            spec.loader.exec_module(module)
-            _LOADED[name] = module
-        return getattr(_LOADED[name], source.entry)
+            spec = importlib.util.spec_from_file_location(module, folder / _FILE)
+            sys.modules[module] = importlib.util.module_from_spec(spec)  # Numba looks it up
+            spec.loader.exec_module(sys.modules[module])
+            _LOADED[module] = {}
+        known = _LOADED[module]
+        if name not in known:
+            known[name] = _compiled(source, name, vars(sys.modules[module]), True)
+        return known[name]
 
 
-_LOADED: dict[str, ModuleType] = {}  # modules that have run to their end
+def _compiled(source: PythonSource, name: str, scope: dict, cache: bool) -> Any:
+    """Compile an entry: that on addresses is a C function."""
+    make = numba.cfunc if name == source.native else numba.njit
+    return make(scope[f"{name}_type"], cache=cache, error_model="numpy")(scope[name])
+
+
+_LOADED: dict[str, dict[str, Any]] = {}  # compiled entries of modules that have run to their end
 _LOCK = threading.Lock()
 
 

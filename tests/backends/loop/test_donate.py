@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import lazyarr as xp
+from tests.backend_params import parameter
 
 pytestmark = pytest.mark.backends
 
@@ -33,16 +34,27 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("threads", [1, 2])
-def test_donated_programs(name, threads):
+FEW = ("several", "updates", "scaled rows", "chain")
+
+
+@pytest.mark.parametrize(
+    ("name", "backend", "threads"),
+    [
+        *((name, "c", threads) for threads in (1, 2) for name in PROGRAMS),
+        *(
+            pytest.param(name, *parameter("numba").values, 1, marks=parameter("numba").marks)
+            for name in FEW
+        ),
+    ],
+)
+def test_donated_programs(name, backend, threads):
     x, y = xp.symbol("x", shape=(None, None)), xp.symbol("y", shape=(None, None))
     outputs = PROGRAMS[name](x, y)
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
     want = xp.function([x, y], outputs, backend="interpret")(a, b)
     with xp.set_options(threads=threads):
-        f = xp.function([x, y], outputs, backend="c", donate=[x, y])
+        f = xp.function([x, y], outputs, backend=backend, donate=[x, y])
     for got, expected in zip(_flat(f(a.copy(), b.copy())), _flat(want), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
     block = rng.normal(size=(5, 4))  # donated inputs that overlap
