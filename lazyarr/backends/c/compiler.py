@@ -28,6 +28,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lazyarr.backends.c import clones
 from lazyarr.backends.cache import Cache, cache_key, open_cache
 from lazyarr.errors import BackendError
 
@@ -84,6 +85,7 @@ class Compiler:
     vector: frozenset[str]
     identity: str
     openmp: bool = False
+    clones: bool = False  # whether it makes vector versions of functions in a program
 
     @property
     def name(self) -> str:
@@ -296,7 +298,7 @@ def _identity(command: Sequence[str]) -> str:
 def _remembered(command: tuple[str, ...], cache: Cache) -> Compiler:
     """Return what is known about a compiler, from the cache or by trying it."""
     identity = _identity(command)
-    probe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    probe = hashlib.sha256(Path(__file__).read_bytes() + clones.probe().encode()).hexdigest()
     key = cache_key("compiler", identity, probe)
 
     def make(folder: Path) -> None:
@@ -320,12 +322,13 @@ def _probe(command: tuple[str, ...], identity: str, folder: Path) -> Compiler:
     """Find out version, flags and vector functions by building small libraries in `folder`."""
     version = (_run([*command, "--version"], folder).splitlines() or ["unknown"])[0].strip()
     flags, link = _accepted(command, folder)
-    threads = _has_threads(command, folder, flags)
+    threads, versions = (f(command, folder, flags) for f in (_has_threads, _has_clones))
     for more in _vector_links():
         vector = _vectorised(command, folder, flags, (*link, *more))
         if vector:
-            return Compiler(command, version, flags, (*link, *more), vector, identity, threads)
-    return Compiler(command, version, flags, link, frozenset(), identity, threads)
+            link = (*link, *more)
+            return Compiler(command, version, flags, link, vector, identity, threads, versions)
+    return Compiler(command, version, flags, link, frozenset(), identity, threads, versions)
 
 
 def _accepted(command: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -354,6 +357,15 @@ def _has_threads(command: tuple[str, ...], folder: Path, flags: tuple[str, ...])
     except BackendError:
         return False
     return True
+
+
+def _has_clones(command: tuple[str, ...], folder: Path, flags: tuple[str, ...]) -> bool:
+    """Tell whether simd loops call vector versions of a function of the same program."""
+    source = _PROBE + clones.probe()
+    try:
+        return clones.has_versions(_try(command, source, folder, ("-O1", *flags), ()))
+    except BackendError:
+        return False
 
 
 def _try(

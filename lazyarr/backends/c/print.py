@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.backends.c import complexfns, mathfns, matrixfns, orderfns, stages, vecmath  # noqa: F401
+from lazyarr.backends.c.clones import called
 from lazyarr.backends.c.foreign import ForeignCalls
 from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
@@ -86,20 +87,23 @@ def to_c(
     name: str = "kernel",
     *,
     precise: bool = False,
+    versions: bool = False,
 ) -> CSource:
     """Return the C file of a plan; `vector` are the libm functions that have vector variants.
 
-    `precise` calls libm for everything.
+    `precise` calls libm for everything. `versions`: the compiler makes vector versions of
+    functions, so that those used often can be called.
     """
     printer = Printer(plan, own={} if precise else vecmath.VECTOR)
     bodies = [printer.function(f) for f in plan.functions]
     entry = [printer.arena(f"{name}_arena"), printer.entry(name)]
     declared = sorted(printer.libm)
+    support = called(printer.support, bodies) if versions else printer.support
     text = "\n".join(
         [
             PRELUDE,
             *(prototype(f, vector) for f in declared),
-            *printer.support.values(),
+            *support.values(),
             *(printer.baked(b) for b in plan.buffers() if b.kind == "const"),
             *printer.foreign.prototypes(),
             *bodies,

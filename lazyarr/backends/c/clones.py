@@ -1,0 +1,55 @@
+"""Our own vector functions as functions that loops call, in programs that use them often.
+
+Written into a loop, `exp` costs the compiler 20 ms for each use; called, it costs nothing and a
+loop of a hundred runs 6 % longer. gcc makes a vector version of a function for each `simdlen` that
+is asked for, and calls the one that fits the vectors of a loop.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lazyarr.backends.c.vecmath import INLINE
+
+MANY = 24  # uses of a function in a program, from which it is called
+WIDTHS = 16, 32, 64  # bytes of a vector
+CALLED = "static __attribute__((noinline, const))"
+_HEAD = re.compile(re.escape(INLINE) + r" (double|float) (\w+)\(")
+
+
+def called(support: Mapping[str, str], bodies: Iterable[str]) -> dict[str, str]:
+    """Return the texts of support functions, those used often as functions with vector versions.
+
+    >>> text = INLINE + " double vexp_float64(double x) { return x; }"
+    >>> print(called({"vexp_float64": text}, ["vexp_float64(a);"] * MANY)["vexp_float64"])
+    #pragma omp declare simd notinbranch simdlen(2)
+    #pragma omp declare simd notinbranch simdlen(4)
+    #pragma omp declare simd notinbranch simdlen(8)
+    static __attribute__((noinline, const)) double vexp_float64(double x) { return x; }
+    """
+    whole = "\n".join(bodies)
+    out = {}
+    for key, text in support.items():
+        head = _HEAD.match(text)
+        if head is not None and whole.count(f" {head[2]}(") >= MANY:
+            size = 8 if head[1] == "double" else 4
+            lines = [f"#pragma omp declare simd notinbranch simdlen({w // size})" for w in WIDTHS]
+            text = "\n".join(
+                [*lines, text.replace(INLINE, "static __attribute__((noinline, const))", 1)]
+            )
+        out[key] = text
+    return out
+
+
+def probe() -> str:
+    """Return a source with a loop over such a function, which shows whether there are versions."""
+    text = f"{INLINE} double lazyarr_called(double x) {{ return x * x + 1; }}"
+    loop = (
+        "void lazyarr_loop(double *restrict y, const double *restrict x) {\n"
+        "#pragma omp simd\nfor (int i = 0; i < 64; i++) y[i] = lazyarr_called(x[i]); }\n"
+    )
+    return "\n".join([*called({"f": text}, [" lazyarr_called("] * MANY).values(), loop])
+
+
+def has_versions(library: bytes) -> bool:
+    """Tell whether a library built from the probe holds vector versions."""
+    return re.search(rb"_ZGV[a-zA-Z]N\d+v_lazyarr_called\0", library) is not None
