@@ -9,7 +9,7 @@ from lazyarr.backends.c import clones, compiler
 pytestmark = [pytest.mark.backends]
 
 
-MANY = 24
+MANY = 32
 
 
 def many(x, f, count: int = MANY):
