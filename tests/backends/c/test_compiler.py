@@ -109,9 +109,8 @@ def test_flags_make_another_program():
 
 
 def test_the_level_falls_with_size():
-    assert [level("x;" * n) for n in (10, 500, 501, 5000, 5001)] == ["-O3"] * 2 + ["-O2"] * 2 + [
-        "-O1"
-    ]
+    levels = [level("x;" * n) for n in (10, 500, 501, 1500, 1501)]
+    assert levels == ["-O3"] * 2 + ["-O2"] * 2 + ["-O1"]
 
 
 def test_accents_and_spaces_in_the_cache_folder(tmp_path):
