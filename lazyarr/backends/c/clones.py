@@ -17,25 +17,29 @@ _HEAD = re.compile(re.escape(INLINE) + r" (double|float) (\w+)\(")
 
 
 def called(support: Mapping[str, str], bodies: Iterable[str]) -> dict[str, str]:
-    """Return the texts of support functions, those used often as functions with vector versions.
-
-    >>> text = INLINE + " double vexp_float64(double x) { return x; }"
-    >>> print(called({"vexp_float64": text}, [" vexp_float64(a);"] * MUCH)["vexp_float64"])
-    #pragma omp declare simd notinbranch simdlen(2)
-    #pragma omp declare simd notinbranch simdlen(4)
-    #pragma omp declare simd notinbranch simdlen(8)
-    static __attribute__((noinline, const)) double vexp_float64(double x) { return x; }
-    """
+    """Return the texts of support functions, those used often as functions with vector versions."""
     whole = "\n".join(bodies)
     out = {}
     for key, text in support.items():
         head = _HEAD.match(text)
         if head is not None and whole.count(f" {head[2]}(") * _length(text, support) >= MUCH:
-            size = 8 if head[1] == "double" else 4
-            lines = [f"#pragma omp declare simd notinbranch simdlen({w // size})" for w in WIDTHS]
-            text = "\n".join([*lines, text.replace(INLINE, CALLED, 1)])
+            text = with_versions(text)
         out[key] = text
     return out
+
+
+def with_versions(text: str) -> str:
+    """Return a function as one of which loops call vector versions.
+
+    >>> print(with_versions(INLINE + " double vexp_float64(double x) { return x; }"))
+    #pragma omp declare simd notinbranch simdlen(2)
+    #pragma omp declare simd notinbranch simdlen(4)
+    #pragma omp declare simd notinbranch simdlen(8)
+    static __attribute__((noinline, const)) double vexp_float64(double x) { return x; }
+    """
+    size = 8 if text.startswith(f"{INLINE} double") else 4
+    lines = [f"#pragma omp declare simd notinbranch simdlen({w // size})" for w in WIDTHS]
+    return "\n".join([*lines, text.replace(INLINE, CALLED, 1)])
 
 
 def _length(text: str, support: Mapping[str, str]) -> int:
@@ -51,7 +55,7 @@ def probe() -> str:
         "void lazyarr_loop(double *restrict y, const double *restrict x) {\n"
         "#pragma omp simd\nfor (int i = 0; i < 64; i++) y[i] = lazyarr_called(x[i]); }\n"
     )
-    return "\n".join([*called({"f": text}, [" lazyarr_called("] * MUCH).values(), loop])
+    return f"{with_versions(text)}\n{loop}"
 
 
 def has_versions(library: bytes) -> bool:
