@@ -146,9 +146,7 @@ def load(source: str, flags: Iterable[str] = (), *, cache: Cache | None = None) 
             return _LOADED.setdefault(key, ctypes.CDLL(str(path)))
         except OSError as error:
             if last:
-                raise BackendError(
-                    f"the library that {find_compiler().name} built cannot be loaded: {error}"
-                ) from error
+                raise BackendError(_unloadable(find_compiler().name, error)) from error
             cache.discard(key)
             _, path = build(source, flags, cache=cache)
     raise AssertionError("unreachable")
@@ -227,12 +225,23 @@ def _complaint(name: str, command: Sequence[str], code: int, output: str) -> str
     return f"the C compiler failed with code {code}: {shlex.join(command)}\n{shown}"
 
 
-def _time_limit() -> float:
+def _unloadable(name: str, error: Exception) -> str:
+    """Say that a built library cannot be loaded, and why that may be."""
+    closed = "not permitted" in str(error) or "failed to map" in str(error)
+    why = "; the disk of the cache folder may forbid it (noexec): set LAZYARR_CACHE_DIR to another"
+    return f"the library that {name} built cannot be loaded: {error}{why if closed else ''}"
+
+
+def _time_limit() -> float | None:
+    """Return the seconds of LAZYARR_COMPILE_TIMEOUT, None for `inf`."""
     text = os.environ.get("LAZYARR_COMPILE_TIMEOUT", "300")
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise BackendError(f"LAZYARR_COMPILE_TIMEOUT={text!r} is not a number of seconds") from None
+        seconds = 0.0
+    if not seconds > 0:
+        raise BackendError(f"LAZYARR_COMPILE_TIMEOUT={text!r} is not a number of seconds above 0")
+    return None if seconds == float("inf") else seconds
 
 
 # ------------------------------------------------------------------------------ finding a compiler
@@ -253,7 +262,11 @@ def _found(chosen: str, path: str, cache: Cache) -> Compiler:
 def _search(chosen: str, path: str, cache: Cache) -> Compiler | str:
     """Return the first candidate that works, or why none does: both are found out only once."""
     reasons = []
-    for command in _candidates(chosen, path):
+    try:
+        candidates = _candidates(chosen, path)
+    except BackendError as error:
+        return str(error)
+    for command in candidates:
         try:
             return _remembered(command, cache)
         except BackendError as error:
@@ -268,7 +281,10 @@ def _search(chosen: str, path: str, cache: Cache) -> Compiler | str:
 def _candidates(chosen: str, path: str) -> list[tuple[str, ...]]:
     """Return the commands to try, by absolute path. $CC, once set, is the only one."""
     if chosen.strip():
-        head, *rest = shlex.split(chosen)
+        try:
+            head, *rest = shlex.split(chosen)
+        except ValueError as error:
+            raise BackendError(f"CC={chosen!r} cannot be read: {error}") from None
         found = shutil.which(head, path=path)
         return [(found, *rest)] if found else []
     names = (shutil.which(name, path=path) for name in ("cc", "gcc", "clang"))
@@ -387,7 +403,7 @@ def _try(
     try:
         probe = ctypes.CDLL(str(path)).lazyarr_probe
     except (OSError, AttributeError) as error:
-        raise BackendError(f"what {shlex.join(command)} builds cannot be loaded: {error}") from None
+        raise BackendError(_unloadable(shlex.join(command), error)) from None
     probe.restype, probe.argtypes = ctypes.c_double, (ctypes.c_double,)
     if not probe(1.0) >= 1.0:
         raise BackendError(f"what {shlex.join(command)} builds computes wrong results")
