@@ -1,43 +1,40 @@
 """The tree of loops -> loop IR.
 
 Every scalar is made once, in the outermost loop where all it depends on is known: so values that do
-not vary along a loop leave it, and equal expressions of different statements in a loop are one. A
-value that a statement stores and another reads in the same iteration never passes through memory.
+not vary along a loop leave it, and equal expressions of different statements in a loop are one.
 """
 
 import functools
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from lazyarr.backends.loop import threads
-from lazyarr.backends.loop.affine import Affine, Axis, of
+from lazyarr.backends.loop.affine import Affine, of
 from lazyarr.backends.loop.ir import (
-    BOOL,
     INT64,
     Accumulate,
     Break,
-    Fail,
     For,
-    Init,
     Invoke,
     Load,
     Store,
     Update,
     constant,
+    walk,
 )
-from lazyarr.backends.loop.notation import Access, Buffer, Statement
+from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
-from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
-from lazyarr.backends.loop.values import OFTEN, Scope, Values, as_form
+from lazyarr.backends.loop.statements import Statements
+from lazyarr.backends.loop.sums import has_rows, lanes_of
+from lazyarr.backends.loop.tiles import LEAST_MET, Tile
+from lazyarr.backends.loop.values import OFTEN, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
 
 FLOAT64 = np.dtype("float64")
-GATHER_LANES = 4  # wider vectors gather more slowly
 JAM = 4  # rows that are added to a row in memory at once
 
 
@@ -71,30 +68,8 @@ def _redirected(node: Placed, buffer: Buffer) -> Placed:
     return replace(node, statement=replace(node.statement, target=target))
 
 
-class Emitter(Values):
-    """Emits one function.
-
-    `many` are buffers written by several statements, `drop` the dimensions without memory, and
-    `make` makes further temporaries.
-    """
-
-    def __init__(
-        self,
-        many: set[Buffer],
-        drop: dict[Buffer, tuple[int, ...]],
-        make: Callable,
-        precise: bool = False,
-        threads: bool = False,
-        by_length: bool = True,
-    ):
-        super().__init__(drop, precise)
-        self.threads, self.by_length = threads, by_length
-        self.many, self.make = many, make
-        self.loop_values: dict[Loop, Affine] = {}
-        self.registers: dict[tuple, list[Scalar]] = {}
-        self.plain: set[Statement] = set()  # statements whose products are taken without tests
-        self.again = False  # sums are taken again, with tests
-        self.rows: dict[Loop, int] = {}  # iterations of a loop that its body does at once
+class Emitter(Statements):
+    """Emits the loops of one function."""
 
     # -- blocks -----------------------------------------------------------------------------------
 
@@ -110,36 +85,6 @@ class Emitter(Values):
             else:
                 self._call(item)
 
-    def _open(self, loop: object) -> Scalar:
-        depth = len(self.scopes)
-        self.scopes.append(Scope(loop, depth))
-        self._here.floor = self.scopes[-2].floor
-        return scalar.var(self._local("i", depth), INT64)
-
-    def _close(self, counter: Scalar, extent: object, kind: str) -> None:
-        scope = self.scopes.pop()
-        count = extent if isinstance(extent, Scalar) else self.count(extent)
-        above = self.scopes[-1]
-        changed = {n.local: n.monoid for n in scope.body if isinstance(n, Accumulate)}
-        if None in changed.values() or any(isinstance(n, For) for n in scope.body):
-            kind = "serial"
-        reductions = tuple(changed.items()) if kind == "simd" else ()
-        lanes = GATHER_LANES if scope.gathers else 0
-        node = For(counter, count, kind, scope.body, reductions, lanes)
-        outermost, make = len(self.scopes) == 1, self._maker()
-        if outermost and is_long_sum(node):
-            above.body += in_blocks(node, make)
-        elif self.by_length and not outermost and (is_long_sum(node) or has_rows(node)):
-            above.body += by_length(node, make)
-        else:
-            above.body.append(node)
-        for code, flag in scope.flags.items():
-            above.body.append(Fail(self.let("ne", flag, constant(0)), code))
-
-    def _maker(self) -> Callable:
-        depth = len(self.scopes) - 1
-        return lambda letter, mutable: self._local(letter, depth, mutable)
-
     def _loop(self, loop: Loop) -> None:
         if loop.role == "serial" and all(map(is_sum_scatter, loop.items)):
             self._scatter(loop)
@@ -152,20 +97,23 @@ class Emitter(Values):
         known = self.plain
         tried = set() if self.again else plain_sums(loop)
         self.plain = known | tried
+        before = len(self._here.body)
         self._iterate(loop, total)
         self.plain = known
         if shared:
-            self._share(loop, work)
+            self._share(loop, self._here.body[before:], work)
         if tried:
             self._repeat(loop, total)
         for node in loop.starts:
             self._finish(node)
 
     def _iterate(self, loop: Loop, total: Scalar) -> None:
-        if sums_rows(loop):
+        if sums_rows(loop) and not self.tiling:
             self._jam(loop, total)
         elif loop.role in ("vector", "strided"):
             self._innermost(loop, total, "simd" if loop.role == "vector" else "serial")
+        elif loop.tile is not None and not self.again:
+            self._tiled(loop, loop.tile, total)
         else:
             counter = self._open(loop)
             self.loop_values[loop] = of(counter)
@@ -209,18 +157,20 @@ class Emitter(Values):
         wide = value if value.dtype == FLOAT64 else self.apply("cast", (value,), FLOAT64)
         self._here.body.append(Accumulate(register, "add", wide))
 
-    def _kept(self, node: Placed) -> tuple[list[Axis], list[Axis]]:
-        """Return the axes of a reduction's elements: unrolled ones, and those of inner loops."""
-        s, first = node.statement, node.first_reduced()
-        inner = [a for a in node.loops[first:] if a not in s.reduced and a is not s.running]
-        return [a for a in node.unrolled if a not in s.reduced], inner
-
-    def _share(self, loop: Loop, work: Scalar) -> None:
-        """Let the loop just emitted run on several threads where its iterations are independent."""
+    def _share(self, loop: Loop, emitted: list, work: Scalar) -> None:
+        """Let the loops just emitted run on several threads where iterations are independent."""
         private = threads.private_buffers(loop, self.drop)
-        node = next(n for n in reversed(self._here.body) if isinstance(n, For))
-        if private is not None and threads.splits(node):
-            node.work, node.private = work, tuple(sorted(private, key=lambda b: b.name))
+        if private is None:
+            return
+        if loop.tile is not None:
+            private |= set(loop.tile.temps)
+        for node in emitted:
+            if isinstance(node, For) and threads.splits(node):
+                touched = {
+                    n.buffer for n in walk(node.body) if isinstance(n, Load | Store | Update)
+                }
+                own = sorted(private & touched, key=lambda b: b.name)
+                node.work, node.private = work, tuple(own)
 
     def _innermost(self, loop: Loop, total: Scalar, kind: str) -> None:
         """Emit an innermost loop, and where it absorbs by a fixed factor another for odd factors.
@@ -228,7 +178,7 @@ class Emitter(Values):
         The first takes the product as it is: right where the factor is finite and not 0.
         """
         counter = self._open(loop)
-        self._here.plain = None if self.again else {}
+        self._here.plain = None if self.again or self.tiling else {}
         self.loop_values[loop] = of(counter)
         self.block(loop.items)
         factors = list(self._here.plain or ())
@@ -273,6 +223,28 @@ class Emitter(Values):
         if has_rows(node):
             node.lanes = node.lanes or lanes_of(node)
 
+    def _tiled(self, loop: Loop, tile: Tile, total: Scalar) -> None:
+        """Take short rows in tiles, then those that are left, or all where rows are long."""
+        limit = constant(tile.limit)
+        if tile.packed:
+            few = self.let("lt", self.count(tile.times), constant(LEAST_MET))
+            limit = self.let("select", few, limit, constant(tile.packed))
+        short = self.let("lt", self.count(tile.extent), limit)
+        whole = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
+        tiles = self.let("select", short, whole, constant(0))
+        done = self.apply("imul", (tiles, constant(tile.rows)), INT64)
+        rest = self.apply("iadd", (total, self.apply("imul", (done, constant(-1)), INT64)), INT64)
+        for old, new in tile.sums:
+            known = [key for key in self.registers if key[0] == id(old)]
+            self.registers |= {(id(new), key[1]): self.registers[key] for key in known}
+        for over, count, first in ((tile.loop, tiles, of(0)), (loop, rest, as_form(done))):
+            counter = self._open(over)
+            self.loop_values[over] = first + of(counter)
+            self.tiling = over is tile.loop
+            self.block(over.items)
+            self.tiling = False
+            self._close(counter, count, "serial")
+
     def _jam(self, loop: Loop, total: Scalar) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""
         groups = self.apply("ifloordiv", (total, constant(JAM)), INT64)
@@ -284,15 +256,6 @@ class Emitter(Values):
             self.rows[loop] = rows
             self.block(loop.items)
             self._append(counter, count)
-
-    def _shifts(self, node: Placed) -> list[dict]:
-        """Return the values of axes for each row that a statement adds at once."""
-        out: list[dict] = [{}]
-        for axis, loop in zip(node.loops, node.path, strict=True):
-            rows = self.rows.get(loop, 1)
-            if rows > 1:
-                out = [{axis: self.loop_values[loop] + q} for q in range(rows)]
-        return out
 
     def _scatter(self, loop: Loop) -> None:
         """Add into the target and a private copy in turn, so that equal neighbours do not wait.
@@ -340,12 +303,6 @@ class Emitter(Values):
         counter = self._open(None)
         self._here.body.append(node(counter))
         self._append(counter, count, "simd")
-
-    def _append(self, counter: Scalar, count: Scalar, kind: str = "serial") -> None:
-        """Close a loop; one that never runs is dropped."""
-        scope = self.scopes.pop()
-        if count.prim != "const" or count.args[0] > 0:
-            self._here.body.append(For(counter, count, kind, scope.body))
 
     def _cycle(self, item: Cycle) -> None:
         repeat, memo = item.repeat, {}
@@ -400,197 +357,3 @@ class Emitter(Values):
         for buffer in (*r.results, *r.scratch):
             self.forget(buffer)
             self._settle(buffer)
-
-    # -- statements -------------------------------------------------------------------------------
-
-    def _combinations(self, axes: Sequence[Axis]) -> Iterator[tuple]:
-        return itertools.product(*(range(a.extent) for a in axes))
-
-    def _bind(self, node: Placed) -> None:
-        for axis, loop in zip(node.loops, node.path, strict=True):
-            if loop in self.loop_values:
-                self.axis_values[axis] = self.loop_values[loop]
-
-    def _unroll(self, axes: Sequence[Axis], values: Sequence[int]) -> None:
-        self.axis_values.update(zip(axes, map(of, values), strict=True))
-
-    def _statement(self, node: Placed) -> None:
-        s = node.statement
-        self.tested = s not in self.plain
-        self._bind(node)
-        kept = [a for a in node.unrolled if a not in s.reduced]
-        folded = [a for a in node.unrolled if a in s.reduced]
-        for combo in self._combinations(kept):
-            self._unroll(kept, combo)
-            value: Scalar | None = None
-            for inner, shift in itertools.product(self._combinations(folded), self._shifts(node)):
-                self._unroll(folded, inner)
-                self.axis_values.update(shift)
-                memo: dict[int, Scalar] = {}
-                for holds, code in s.checks:
-                    self._check(self.value(holds, memo), code)
-                new = self.taken(s.value, memo)
-                value = new if value is None else self.combine(s.combine, value, new)
-                if s.argument is not None:
-                    self._argument(node, new, self.value(s.argument, memo))
-            if value is not None and s.argument is None:
-                self._deliver(node, combo, value, memo)
-        self._settle(s.buffer)
-
-    def _deliver(self, node: Placed, combo: tuple, value: Scalar, memo: dict) -> None:
-        """Bring the value of one element to a register, to memory, or both."""
-        s = node.statement
-        if s.running is not None:
-            (register,) = self.registers[id(node), ()]
-            self._here.body.append(Accumulate(register, s.combine, value))
-            self.store(s.target, self._frozen(register), memo)
-        elif node.first_reduced() is None:
-            if s.update:
-                self.update(s.target, s.combine, value, memo)
-            else:
-                self.store(s.target, value, memo)
-        elif (id(node), combo) in self.registers:
-            self._accumulate(s.combine, self.registers[id(node), combo], value)
-        else:
-            self.update(s.target, s.combine, value, memo)
-
-    def _accumulate(self, monoid: str, registers: list[Scalar], value: Scalar) -> None:
-        if len(registers) == 1:
-            self._here.body.append(Accumulate(registers[0], monoid, value))
-            return
-        nan = self.apply("cast", [self.let("ne", value, value)], registers[1].dtype)
-        self._here.body.append(Accumulate(registers[0], f"raw{monoid}", value))
-        self._here.body.append(Accumulate(registers[1], "or", nan))
-
-    def _argument(self, node: Placed, value: Scalar, place: Scalar) -> None:
-        """Keep the first extreme (or the first NaN) and its position."""
-        best, where = self.registers[id(node), ()]
-        less = (best, value) if node.statement.combine == "argmax" else (value, best)
-        better = self.let("lt", *less)
-        if value.dtype.kind == "f":
-            fresh = self.let("eq", best, best)
-            nan = self.let("and", self.let("ne", value, value), fresh)
-            better = self.let("or", better, nan)
-        first = self.let("lt", where, constant(0))
-        better = self.let("or", better, first)
-        new_place = self.let("select", better, place, where)
-        new_best = self.let("select", better, value, best)
-        self._here.body.append(Accumulate(where, None, new_place))
-        self._here.body.append(Accumulate(best, None, new_best))
-
-    def _begin(self, node: Placed) -> None:
-        """Make the registers of a reduction, or fill its elements with the identity."""
-        s = node.statement
-        self._bind(node)
-        dtype = s.value.dtype
-        start = scalar.const(scalar.identity(s.combine, dtype), dtype)
-        kept, inner = self._kept(node)
-        if s.argument is not None:
-            pair = [self._register(start), self._register(constant(-1))]
-            self.registers[id(node), ()] = pair
-        elif not inner:
-            for combo in self._combinations(kept):
-                registers = [self._register(start)]
-                if s.combine in ("max", "min") and dtype.kind == "f" and s.running is None:
-                    flag = np.dtype(f"int{8 * dtype.itemsize}")  # as wide: one vector holds both
-                    registers.append(self._register(scalar.const(0, flag)))
-                self.registers[id(node), combo] = registers
-        else:
-            self._fill(node, inner, kept, start)
-
-    def _register(self, start: Scalar) -> Scalar:
-        name = self._local("a", len(self.scopes) - 1, mutable=True)
-        out = scalar.var(name, start.dtype)
-        self._here.body.append(Init(out, start))
-        return out
-
-    def _fill(
-        self,
-        node: Placed,
-        inner: list[Axis],
-        kept: list[Axis],
-        start: Scalar,
-        act: Callable | None = None,
-    ) -> None:
-        """Store into every element of a reduction, or do something else there."""
-        opened = []
-        for axis in inner:
-            self.count(axis.extent)
-            counter = self._open(None)
-            self.axis_values[axis] = of(counter)
-            opened.append((counter, axis))
-        for combo in self._combinations(kept):
-            self._unroll(kept, combo)
-            if act is None:
-                self.store(node.statement.target, start, {}, forward=False)
-            else:
-                act()
-        for k, (counter, axis) in enumerate(reversed(opened)):
-            self._close(counter, axis.extent, "serial" if k else "simd")
-
-    def _finish(self, node: Placed) -> None:
-        """Bring the registers of a reduction to its elements."""
-        s = node.statement
-        if s.running is not None:
-            return
-        self._bind(node)
-        kept = [a for a in node.unrolled if a not in s.reduced]
-        for combo in self._combinations(kept):
-            registers = self.registers.get((id(node), combo))
-            if registers is None:
-                continue
-            self._unroll(kept, combo)
-            if s.argument is not None:
-                value = self._frozen(registers[1])
-            else:
-                value = self._frozen(registers[0])
-                if len(registers) == 2:
-                    nan = scalar.const(float("nan"), value.dtype)
-                    found = self.apply("cast", [self._frozen(registers[1])], BOOL)
-                    value = self.let("select", found, nan, value)
-            self.store(s.target, value, {})
-        self._settle(s.buffer)
-
-    def _frozen(self, register: Scalar) -> Scalar:
-        """Return the value that a register has now."""
-        return self._define(Scalar("copy", (register,), register.dtype), len(self.scopes) - 1)
-
-    # -- memory -----------------------------------------------------------------------------------
-
-    def store(self, target: Access, value: Scalar, memo: dict, forward: bool = True) -> None:
-        """Append a store, and remember the value for readers in the same iteration."""
-        index, offset = self.place(target, memo)
-        self._here.body.append(Store(target.buffer, offset, value))
-        if target.buffer in self.many:
-            self.forget(target.buffer)
-        if forward and target.buffer not in self.many:
-            self._here.forward[target.buffer, target.shape, index] = value
-
-    def update(self, target: Access, monoid: str, value: Scalar, memo: dict) -> None:
-        """Append an update of an element in memory."""
-        _, offset = self.place(target, memo)
-        self._here.body.append(Update(target.buffer, offset, monoid, value))
-        self.forget(target.buffer)
-
-    def _check(self, holds: Scalar, code: int) -> None:
-        """Fail with a code where a condition does not hold: at once, or after a vector loop."""
-        if holds.prim == "const" and holds.args[0]:
-            return
-        depth = holds.args[0].depth if holds.prim == "var" else 0
-        loops = [k for k, s in enumerate(self.scopes) if isinstance(s.loop, Cycle)]
-        depth = max(depth, self._here.floor, *loops[-1:])  # a loop may take no step
-        scope = self.scopes[depth]
-        if (holds, code) in scope.checked:
-            return
-        scope.checked.add((holds, code))
-        if not scope.vector:
-            scope.body.append(Fail(self.apply("not", (holds,), BOOL), code))
-            return
-        flag = scope.flags.get(code)
-        if flag is None:
-            flag = scalar.var(self._local("a", depth - 1, mutable=True), INT64)
-            scope.flags[code] = flag
-            self.scopes[depth - 1].body.append(Init(flag, constant(0)))
-        scope.body.append(
-            Accumulate(flag, "or", self.let("select", holds, constant(0), constant(1)))
-        )

@@ -141,10 +141,9 @@ def arrange(s: Statement, axes: list[Axis], serial: set[Axis]) -> list[Axis]:
     if serial & set(axes):
         return arrange_scatter(axes, serial, store)
     vector = max(axes, key=lambda a: (vote(a, axes, [*reads, store]), axes.index(a)))
-    if vector in s.reduced and isinstance(vector.extent, int) and vector.extent <= 64:
-        kept = [a for a in axes if a not in s.reduced and store.coefficient(a) == 1]
-        if kept and extent_hint(kept[0]) > vector.extent:
-            vector = kept[0]
+    if vector not in s.reduced and any(o.coefficient(vector) not in (0, 1) for o in reads):
+        even = [a for a in s.reduced if all(o.coefficient(a) in (0, 1) for o in reads)]
+        vector = even[-1] if even else vector
     rest = [a for a in axes if a is not vector]
     rest.sort(key=lambda a: (a in s.reduced, -widest(a, [*reads, store])))
     return [*rest, vector]

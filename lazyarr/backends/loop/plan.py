@@ -26,6 +26,7 @@ from lazyarr.backends.loop.schedule import (
     placements,
     shared_dims,
 )
+from lazyarr.backends.loop.tiles import add_tiles
 from lazyarr.graph import shapes
 from lazyarr.graph.node import Variable
 from lazyarr.graph.ops.foreign import Native
@@ -130,11 +131,13 @@ def plan(
 
     `precise` keeps divisions that could be products with a reciprocal; loops whose iterations are
     independent are marked where there are more `threads` than one. `by_length`: rows of unknown
-    length get one loop for short ones and another for long ones. `segment`: the scalar operations
+    length get loops of their own for short ones. `segment`: the scalar operations
     after which a function ends.
     """
     program, block = _scheduled(graph)
     drop = shared_dims(block)
+    if by_length:
+        add_tiles(block, drop, program.buffer, precise)
     many = _written_often(block)
     functions = [
         _function(
@@ -229,6 +232,7 @@ def _describe(items: Iterable, indent: str):
     for item in items:
         if isinstance(item, Loop):
             why = f"  -- apart: {item.why}" if item.why else ""
+            why += f"  -- {item.tile}" if item.tile is not None else ""
             yield f"{indent}for {item.extent} ({item.role}){why}"
             yield from _describe(item.items, indent + "  ")
         elif isinstance(item, Placed):

@@ -38,6 +38,7 @@ class Loop:
     starts: list["Placed"] = field(default_factory=list)  # whose registers live around this loop
     ops: int = 0
     why: str = ""  # why the first statement did not join the loop of what it reads
+    tile: "object | None" = None  # its second form, tiles.py
 
     def has_room(self, ops: int, sums: bool) -> bool:
         """Tell whether a statement of so many operations, one that sums here or not, may join."""

@@ -51,6 +51,19 @@ class Scope:
         )
 
 
+def reciprocal(d: Scalar) -> tuple[Scalar, Scalar]:
+    """Return a power of two and the reciprocal of its product with a divisor.
+
+    The scale is not 1 where the divisor or its reciprocal is not a normal number, so that no
+    quotient overflows or vanishes that would not; 0, infinities and NaN divide as ever.
+    """
+    high, low, down, up = RANGE[d.dtype.itemsize]
+    one, size = scalar.const(1, d.dtype), scalar.apply("abs", d)
+    scale = scalar.apply("select", size < low, scalar.const(up, d.dtype), one)
+    scale = scalar.apply("select", scalar.const(high, d.dtype) < size, down, scale)
+    return scale, one / (d * scale)
+
+
 def as_form(atom: Scalar) -> Affine:
     """Return an int64 atom as an index."""
     return of(atom.args[0]) if atom.prim == "const" else of(atom)

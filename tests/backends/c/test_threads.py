@@ -39,8 +39,9 @@ def normalised(x):
     return [e / xp.sum(e, axis=-1, keepdims=True), xp.tanh(x) * 2, xp.var(xp.exp(x), axis=1)]
 
 
-def test_threads_change_no_bit_of_rows_and_elements(threaded) -> None:
-    values = np.random.default_rng(0).normal(size=(37, 53))
+@pytest.mark.parametrize("shape", [(37, 53), (371, 5)])
+def test_threads_change_no_bit_of_rows_and_elements(shape: tuple, threaded) -> None:
+    values = np.random.default_rng(0).normal(size=shape)
     results = []
     for threads in (1, 2, 3):
         with xp.set_options(threads=threads):

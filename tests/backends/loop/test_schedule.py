@@ -2,7 +2,8 @@
 
 import pytest
 
-from lazyarr.backends.loop import emit, ir, schedule
+from lazyarr.backends.loop import ir, schedule, statements
+from lazyarr.backends.loop import plan as planning
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph
@@ -14,8 +15,9 @@ pytestmark = pytest.mark.fast
 
 @pytest.fixture(autouse=True)
 def whole_loops(monkeypatch) -> None:
-    """Loops as they are before long sums are cut into blocks."""
-    monkeypatch.setattr(emit, "is_long_sum", lambda node: False)
+    """Loops as they are before long sums are cut into blocks, and short rows into tiles."""
+    monkeypatch.setattr(statements, "is_long_sum", lambda node: False)
+    monkeypatch.setattr(planning, "add_tiles", lambda *arguments: None)
 
 
 def loops(planned: Plan) -> list:
