@@ -57,7 +57,6 @@ SUPPORT = {  # primitive -> template by kind of dtype
     "pow": {"i": "pow_int"},
     "shl": {"i": "shl_int"},
     "shr": {"i": "shr_int"},
-    "digamma": {"f": "digamma_float"},
     "trigamma": {"f": "trigamma_float"},
     "absorb": {"f": "absorb_float"},
 }
@@ -180,7 +179,7 @@ class Printer:
     """Prints the functions of one plan and collects what they need."""
 
     def __init__(self, plan: Plan, own: Mapping[str, str]):
-        self.plan, self.own = plan, own
+        self.plan, self.own = plan, {**own, **vecmath.ALWAYS}
         self.simd = False  # inside a simd loop
         self.dims = {a: k for k, a in enumerate(plan.atoms)}
         self.foreign = ForeignCalls(plan.natives, len(plan.externals))
@@ -213,7 +212,7 @@ class Printer:
         kind = "f" if dtype.kind == "f" else "i"
         if kind == "i" and prim in ("floor", "ceil", "trunc", "round"):
             return a
-        if kind == "f" and self.simd and prim in self.own:
+        if kind == "f" and prim in (self.own if self.simd else vecmath.ALWAYS):
             function = f"{self.own[prim]}_{dtype.name}"
             self.require(function, None)
             return f"{function}({', '.join(args)})"
