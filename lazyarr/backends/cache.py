@@ -40,6 +40,7 @@ _KEPT = "kept"
 _PRUNED = ".pruned"
 _HOUR = 3600.0
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @dataclass(frozen=True)
@@ -232,18 +233,26 @@ class Cache:
             excess -= entry.size
 
     def _make(self, key: str, make: Callable[[Path], None]) -> Path:
-        """Make an entry under a temporary name and publish it by a rename."""
-        temporary = self._temporary()
-        try:
-            make(temporary)
-            size = _seal(temporary)
-            path = _publish(temporary, self.root / key)
-        except OSError as error:
-            if error.errno in _FULL:
-                raise self._disk_full(error) from error
-            raise
-        finally:
-            _remove(temporary)
+        """Make an entry under a temporary name and publish it by a rename.
+
+        Once more where the folder was removed, or closed to us, meanwhile.
+        """
+        for last in (False, True):
+            temporary = self._temporary()
+            try:
+                make(temporary)
+                size = _seal(temporary)
+                path = _publish(temporary, self.root / key)
+                break
+            except (OSError, BackendError) as error:
+                if getattr(error, "errno", None) in _FULL:
+                    raise self._disk_full(error) from error
+                if last or (temporary.exists() and getattr(error, "errno", None) not in _CLOSED):
+                    raise
+                if temporary.exists():
+                    self._retreat(error)
+            finally:
+                _remove(temporary)
         self._account(size)
         return path
 

@@ -29,7 +29,7 @@ from lazyarr.backends.structure import (
     phantoms,
 )
 from lazyarr.config import Options, get_options
-from lazyarr.errors import ConcretizationError
+from lazyarr.errors import BackendError, ConcretizationError
 from lazyarr.graph import dtypes
 from lazyarr.graph import node as nodes_module
 from lazyarr.graph.evaluate import evaluate
@@ -108,6 +108,7 @@ class Table:
     def __init__(self, backend: str):
         self.backend = backend
         self.seen: set = set()
+        self.failed: set = set()  # what the backend could not compile
         self.programs: dict[object, Entry] = {}
         self.plans: dict[object, tuple] = {}  # of the programs that a walker can call
 
@@ -168,9 +169,11 @@ def _run(expression: Expression, table: Table) -> list:
     if entry is not None:
         stats.count_hit()
         return entry(expression)
+    found = get_options()
+    if key in table.failed:
+        return _interpret(expression)
     stats.count("keys")
     stats.count("misses")
-    found = get_options()
     name = None
     if found.tier == "auto":
         first, small = _first_sight(key, table), _work(expression) < LARGE
@@ -183,7 +186,26 @@ def _run(expression: Expression, table: Table) -> list:
                 return _interpret(expression)
             if small and not known:
                 return _interpret(expression)
-    return _compiled(key, expression, table, name)(expression)
+    try:
+        entry = _compiled(key, expression, table, name)
+    except (BackendError, OSError) as error:
+        if found.backend != "auto":
+            raise
+        _give_up(key, table, error)
+        return _interpret(expression)
+    return entry(expression)
+
+
+def _give_up(key: object, table: Table, error: Exception) -> None:
+    """Leave a structure to the interpreter, where the backend was not chosen by name."""
+    with _lock:
+        table.failed.add(key)
+    warnings.warn(
+        f"an expression is interpreted, which is slower, as the backend {table.backend!r} failed: "
+        f"{error}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _compiled(key: object, expression: Expression, table: Table, name: str | None) -> Entry:

@@ -147,10 +147,24 @@ def _lgamma(x: float) -> float:
     return math.lgamma(x)
 
 
+# digamma(z) = (z - root) q(z - 1.5) on [1, 2]: the root in two parts, and q by interpolation at
+# Chebyshev's points, the constant term first.
+DIGAMMA_ROOT = float.fromhex("0x1.762d86356be3fp+0"), float.fromhex("0x1.b86a722197829p-54")
+DIGAMMA = tuple(map(float.fromhex, """
+0x1.e6f0cbb873617p-1 -0x1.b1cb63005ee97p-2 0x1.eca189b8e6da1p-3 -0x1.2feeeb98a7cd8p-3
+0x1.8512e5905d180p-4 -0x1.fb442029cdbf4p-5 0x1.4de9aa05d3418p-5 -0x1.b9f8b1367959dp-6
+0x1.256475e5ac975p-6 -0x1.86355f6f68797p-7 0x1.03c00801ba958p-7 -0x1.5a071c746535bp-8
+0x1.cd3e42d157015p-9 -0x1.33661f9073563p-9 0x1.980fc9c9f0be8p-10 -0x1.1002aaf6255f5p-10
+0x1.7b3b41b0b38cdp-11 -0x1.f99f529bd0771p-12 0x1.dc8ae08af0fc4p-13 -0x1.3db05b36d9a48p-13
+0x1.104c9d0897b58p-12 -0x1.6b107f71aa124p-13
+""".split()))  # fmt: skip
+
+
 def _digamma(x: float) -> float:
     """Logarithmic derivative of the gamma function; NaN at negative integers, -inf at +0.
 
-    Source: Abramowitz and Stegun 6.3.5 (recurrence), 6.3.7 (reflection), 6.3.18 (series).
+    Source: Abramowitz and Stegun 6.3.5 (recurrence), 6.3.7 (reflection), 6.3.18 (series); the
+    recurrence leads into [1, 2], where the root is a factor.
     """
     if math.isnan(x) or x == -math.inf:
         return math.nan
@@ -162,14 +176,21 @@ def _digamma(x: float) -> float:
         if x == math.floor(x):
             return math.nan
         return _digamma(1 - x) - math.pi / math.tan(math.pi * math.fmod(x, 1.0))
+    if x >= 10:
+        r = 1 / (x * x)
+        tail = 1 / 252 - r * (1 / 240 - r * (1 / 132 - r * 691 / 32760))
+        series = r * (1 / 12 - r * (1 / 120 - r * tail))
+        return math.log(x) - 0.5 / x - series
     shift = 0.0
-    while x < 10:
-        shift -= 1 / x
-        x += 1
-    r = 1 / (x * x)
-    tail = 1 / 252 - r * (1 / 240 - r * (1 / 132 - r * 691 / 32760))
-    series = r * (1 / 12 - r * (1 / 120 - r * tail))
-    return shift + math.log(x) - 0.5 / x - series
+    if x < 1:
+        shift, x = -1 / x, x + 1
+    while x >= 2:
+        x -= 1
+        shift += 1 / x
+    q = 0.0
+    for coefficient in reversed(DIGAMMA):
+        q = q * (x - 1.5) + coefficient
+    return ((x - DIGAMMA_ROOT[0]) - DIGAMMA_ROOT[1]) * q + shift
 
 
 def _trigamma(x: float) -> float:

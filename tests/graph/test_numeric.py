@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -73,6 +74,15 @@ def test_poles_and_ends_of_the_gamma_family() -> None:
     np.testing.assert_array_equal(numeric.lgamma(ends), [NAN, INF, INF, INF, INF, INF, INF])
     np.testing.assert_array_equal(numeric.digamma(ends), [NAN, INF, NAN, -INF, INF, NAN, NAN])
     np.testing.assert_array_equal(numeric.trigamma(ends), [NAN, 0, NAN, INF, INF, INF, INF])
+
+
+def test_digamma_is_exact_near_its_root():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(a, b, 200) for a, b in ((0, 12), (1.4, 1.5), (1.4616, 1.4617))])
+    with mpmath.workdps(40):
+        want = np.array([np.longdouble(mpmath.nstr(mpmath.digamma(float(v)), 25)) for v in x])
+    unit = np.spacing(np.abs(want.astype(np.float64)))
+    assert np.max(np.abs(numeric.digamma(x) - want) / unit) <= 4
 
 
 def test_functions_keep_dtype_and_shape() -> None:

@@ -72,7 +72,7 @@ class CBackend:
         threads = options.threads if found.openmp else 1
         planned = plan(graph, precise=precise, threads=threads)
         planned.reuse = reusable(planned.functions, donated) if donated else {}
-        source = to_c(planned, vector=vector, precise=precise)
+        source = to_c(planned, vector=vector, precise=precise, versions=found.clones)
         names = tuple(v.name or "" for v in graph.inputs)
         flags = compiler.PRECISE if precise else ()
         flags = (*flags, *compiler.OPENMP) if planned.threads > 1 else flags

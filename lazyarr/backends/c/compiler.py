@@ -28,6 +28,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lazyarr.backends.c import clones
 from lazyarr.backends.cache import Cache, cache_key, open_cache
 from lazyarr.errors import BackendError
 
@@ -42,6 +43,7 @@ WANTED = (
     "-fno-trapping-math",
     "-fno-strict-aliasing",  # scratch is used again for values of another type
     "-fno-tree-slp-vectorize",  # gcc 12 packs unrolled sums of constants wrongly with AVX-512
+    "-fipa-icf",  # equal functions become one, at -O1 too
     "-w",
 )
 """Flags every program is built with, where the compiler takes them."""
@@ -61,8 +63,9 @@ UNARY = (
 ).split()
 BINARY = "pow atan2 hypot".split()
 
-# statements up to which a program is built with the level; larger ones with -O1, which is linear
-LEVELS = ((500, "-O3"), (5000, "-O2"))
+# statements up to which a program is built with the level; larger ones with -O1, which takes 0.16
+# ms a statement and not 0.27, and whose loops are at most 8 % slower
+LEVELS = ((500, "-O3"), (1500, "-O2"))
 
 _PROBE = "double lazyarr_probe(double x) { return x + 1; }\n"
 _PROGRAM = "program.c"
@@ -84,6 +87,7 @@ class Compiler:
     vector: frozenset[str]
     identity: str
     openmp: bool = False
+    clones: bool = False  # whether it makes vector versions of functions in a program
 
     @property
     def name(self) -> str:
@@ -142,9 +146,7 @@ def load(source: str, flags: Iterable[str] = (), *, cache: Cache | None = None) 
             return _LOADED.setdefault(key, ctypes.CDLL(str(path)))
         except OSError as error:
             if last:
-                raise BackendError(
-                    f"the library that {find_compiler().name} built cannot be loaded: {error}"
-                ) from error
+                raise BackendError(_unloadable(find_compiler().name, error)) from error
             cache.discard(key)
             _, path = build(source, flags, cache=cache)
     raise AssertionError("unreachable")
@@ -223,12 +225,23 @@ def _complaint(name: str, command: Sequence[str], code: int, output: str) -> str
     return f"the C compiler failed with code {code}: {shlex.join(command)}\n{shown}"
 
 
-def _time_limit() -> float:
+def _unloadable(name: str, error: Exception) -> str:
+    """Say that a built library cannot be loaded, and why that may be."""
+    closed = "not permitted" in str(error) or "failed to map" in str(error)
+    why = "; the disk of the cache folder may forbid it (noexec): set LAZYARR_CACHE_DIR to another"
+    return f"the library that {name} built cannot be loaded: {error}{why if closed else ''}"
+
+
+def _time_limit() -> float | None:
+    """Return the seconds of LAZYARR_COMPILE_TIMEOUT, None for `inf`."""
     text = os.environ.get("LAZYARR_COMPILE_TIMEOUT", "300")
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise BackendError(f"LAZYARR_COMPILE_TIMEOUT={text!r} is not a number of seconds") from None
+        seconds = 0.0
+    if not seconds > 0:
+        raise BackendError(f"LAZYARR_COMPILE_TIMEOUT={text!r} is not a number of seconds above 0")
+    return None if seconds == float("inf") else seconds
 
 
 # ------------------------------------------------------------------------------ finding a compiler
@@ -249,7 +262,11 @@ def _found(chosen: str, path: str, cache: Cache) -> Compiler:
 def _search(chosen: str, path: str, cache: Cache) -> Compiler | str:
     """Return the first candidate that works, or why none does: both are found out only once."""
     reasons = []
-    for command in _candidates(chosen, path):
+    try:
+        candidates = _candidates(chosen, path)
+    except BackendError as error:
+        return str(error)
+    for command in candidates:
         try:
             return _remembered(command, cache)
         except BackendError as error:
@@ -264,7 +281,10 @@ def _search(chosen: str, path: str, cache: Cache) -> Compiler | str:
 def _candidates(chosen: str, path: str) -> list[tuple[str, ...]]:
     """Return the commands to try, by absolute path. $CC, once set, is the only one."""
     if chosen.strip():
-        head, *rest = shlex.split(chosen)
+        try:
+            head, *rest = shlex.split(chosen)
+        except ValueError as error:
+            raise BackendError(f"CC={chosen!r} cannot be read: {error}") from None
         found = shutil.which(head, path=path)
         return [(found, *rest)] if found else []
     names = (shutil.which(name, path=path) for name in ("cc", "gcc", "clang"))
@@ -296,7 +316,7 @@ def _identity(command: Sequence[str]) -> str:
 def _remembered(command: tuple[str, ...], cache: Cache) -> Compiler:
     """Return what is known about a compiler, from the cache or by trying it."""
     identity = _identity(command)
-    probe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    probe = hashlib.sha256(Path(__file__).read_bytes() + clones.probe().encode()).hexdigest()
     key = cache_key("compiler", identity, probe)
 
     def make(folder: Path) -> None:
@@ -320,12 +340,13 @@ def _probe(command: tuple[str, ...], identity: str, folder: Path) -> Compiler:
     """Find out version, flags and vector functions by building small libraries in `folder`."""
     version = (_run([*command, "--version"], folder).splitlines() or ["unknown"])[0].strip()
     flags, link = _accepted(command, folder)
-    threads = _has_threads(command, folder, flags)
+    threads, versions = (f(command, folder, flags) for f in (_has_threads, _has_clones))
     for more in _vector_links():
         vector = _vectorised(command, folder, flags, (*link, *more))
         if vector:
-            return Compiler(command, version, flags, (*link, *more), vector, identity, threads)
-    return Compiler(command, version, flags, link, frozenset(), identity, threads)
+            link = (*link, *more)
+            return Compiler(command, version, flags, link, vector, identity, threads, versions)
+    return Compiler(command, version, flags, link, frozenset(), identity, threads, versions)
 
 
 def _accepted(command: tuple[str, ...], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -356,6 +377,15 @@ def _has_threads(command: tuple[str, ...], folder: Path, flags: tuple[str, ...])
     return True
 
 
+def _has_clones(command: tuple[str, ...], folder: Path, flags: tuple[str, ...]) -> bool:
+    """Tell whether simd loops call vector versions of a function of the same program."""
+    source = _PROBE + clones.probe()
+    try:
+        return clones.has_versions(_try(command, source, folder, ("-O1", *flags), ()))
+    except BackendError:
+        return False
+
+
 def _try(
     command: tuple[str, ...],
     source: str,
@@ -373,7 +403,7 @@ def _try(
     try:
         probe = ctypes.CDLL(str(path)).lazyarr_probe
     except (OSError, AttributeError) as error:
-        raise BackendError(f"what {shlex.join(command)} builds cannot be loaded: {error}") from None
+        raise BackendError(_unloadable(shlex.join(command), error)) from None
     probe.restype, probe.argtypes = ctypes.c_double, (ctypes.c_double,)
     if not probe(1.0) >= 1.0:
         raise BackendError(f"what {shlex.join(command)} builds computes wrong results")

@@ -148,30 +148,6 @@ static inline T floordiv_S(T a, T b) {
 )
 
 _define(
-    "digamma_float",
-    """
-static double digamma_(double x) {
-  if (x != x || x == -__builtin_inf()) return __builtin_nan("");
-  if (x == __builtin_inf()) return x;
-  if (x == 0) return -__builtin_copysign(__builtin_inf(), x);
-  double extra = 0;
-  if (x < 0) {
-    if (x == __builtin_floor(x)) return __builtin_nan("");
-    double pi = 3.14159265358979323846;
-    extra = -pi / tan(pi * fmod(x, 1.0));
-    x = 1 - x;
-  }
-  for (; x < 10; x += 1) extra -= 1 / x;
-  double r = 1 / (x * x);
-  double tail = r * (1. / 12 - r * (1. / 120 - r * (1. / 252 - r * (1. / 240
-                - r * (1. / 132 - r * 691. / 32760)))));
-  return extra + log(x) - 0.5 / x - tail;
-}
-static inline T digamma_S(T x) { return (T)digamma_(x); }""",
-    ("tan_d", "fmod_d", "log_d"),
-)
-
-_define(
     "trigamma_float",
     """
 static double trigamma_(double x) {

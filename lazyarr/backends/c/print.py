@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyarr.backends.c import complexfns, mathfns, matrixfns, orderfns, stages, vecmath  # noqa: F401
+from lazyarr.backends.c.clones import called
 from lazyarr.backends.c.foreign import ForeignCalls
 from lazyarr.backends.c.interleave import interleaves
 from lazyarr.backends.loop import ir
@@ -56,7 +57,6 @@ SUPPORT = {  # primitive -> template by kind of dtype
     "pow": {"i": "pow_int"},
     "shl": {"i": "shl_int"},
     "shr": {"i": "shr_int"},
-    "digamma": {"f": "digamma_float"},
     "trigamma": {"f": "trigamma_float"},
     "absorb": {"f": "absorb_float"},
 }
@@ -86,20 +86,23 @@ def to_c(
     name: str = "kernel",
     *,
     precise: bool = False,
+    versions: bool = False,
 ) -> CSource:
     """Return the C file of a plan; `vector` are the libm functions that have vector variants.
 
-    `precise` calls libm for everything.
+    `precise` calls libm for everything. `versions`: the compiler makes vector versions of
+    functions, so that those used often can be called.
     """
     printer = Printer(plan, own={} if precise else vecmath.VECTOR)
     bodies = [printer.function(f) for f in plan.functions]
     entry = [printer.arena(f"{name}_arena"), printer.entry(name)]
     declared = sorted(printer.libm)
+    support = called(printer.support, bodies) if versions else printer.support
     text = "\n".join(
         [
             PRELUDE,
             *(prototype(f, vector) for f in declared),
-            *printer.support.values(),
+            *support.values(),
             *(printer.baked(b) for b in plan.buffers() if b.kind == "const"),
             *printer.foreign.prototypes(),
             *bodies,
@@ -176,7 +179,7 @@ class Printer:
     """Prints the functions of one plan and collects what they need."""
 
     def __init__(self, plan: Plan, own: Mapping[str, str]):
-        self.plan, self.own = plan, own
+        self.plan, self.own = plan, {**own, **vecmath.ALWAYS}
         self.simd = False  # inside a simd loop
         self.dims = {a: k for k, a in enumerate(plan.atoms)}
         self.foreign = ForeignCalls(plan.natives, len(plan.externals))
@@ -209,7 +212,7 @@ class Printer:
         kind = "f" if dtype.kind == "f" else "i"
         if kind == "i" and prim in ("floor", "ceil", "trunc", "round"):
             return a
-        if kind == "f" and self.simd and prim in self.own:
+        if kind == "f" and prim in (self.own if self.simd else vecmath.ALWAYS):
             function = f"{self.own[prim]}_{dtype.name}"
             self.require(function, None)
             return f"{function}({', '.join(args)})"

@@ -8,6 +8,7 @@ measures; `precise` programs call libm instead.
 from collections.abc import Sequence
 
 from lazyarr.backends.c.mathfns import FUNCTIONS, NEEDS
+from lazyarr.graph import numeric
 
 
 def _define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
@@ -165,15 +166,7 @@ GAMMA = """
 0x1.75c8e4b0bb849p-24
 """.split()
 
-# digamma(z) = (z - root) q(z - 1.5) on [1, 2]
-DIGAMMA = """
-0x1.e6f0cbb873617p-1 -0x1.b1cb63005ee97p-2 0x1.eca189b8e6da1p-3 -0x1.2feeeb98a7cd8p-3
-0x1.8512e5905d180p-4 -0x1.fb442029cdbf4p-5 0x1.4de9aa05d3418p-5 -0x1.b9f8b1367959dp-6
-0x1.256475e5ac975p-6 -0x1.86355f6f68797p-7 0x1.03c00801ba958p-7 -0x1.5a071c746535bp-8
-0x1.cd3e42d157015p-9 -0x1.33661f9073563p-9 0x1.980fc9c9f0be8p-10 -0x1.1002aaf6255f5p-10
-0x1.7b3b41b0b38cdp-11 -0x1.f99f529bd0771p-12 0x1.dc8ae08af0fc4p-13 -0x1.3db05b36d9a48p-13
-0x1.104c9d0897b58p-12 -0x1.6b107f71aa124p-13
-""".split()
+DIGAMMA = [value.hex() for value in numeric.DIGAMMA]
 
 # Bernoulli numbers: B(2k) / (2k (2k - 1)) and B(2k) / 2k
 STIRLING = """
@@ -262,3 +255,6 @@ _define(
 
 VECTOR = {"exp": "vexp", "tanh": "vtanh", "lgamma": "vlgamma", "digamma": "vdigamma"}
 """Primitives that a simd loop computes by a function of this module, and its name."""
+
+ALWAYS = {"digamma": "vdigamma"}
+"""Those that no libm has: computed so everywhere, in precise programs too."""

@@ -74,12 +74,10 @@ class Machine:
         return a.dtype.type(a.args[0]) if a.prim == "const" else values[a.args[0]]
 
     def element(self, buffer: Buffer, offset: object) -> object:
-        """Return an element; beyond the end of an empty array anything."""
+        """Return an element."""
         memory = self.memory[buffer]
         if not 0 <= offset < memory.size:
-            if memory.size:
-                raise IndexError(f"{buffer}: offset {offset} of {memory.size}")
-            return buffer.dtype.type(0)
+            raise IndexError(f"{buffer}: offset {offset} of {memory.size}")
         return memory[int(offset)]
 
     def let(self, node: ir.Let, values: dict) -> None:

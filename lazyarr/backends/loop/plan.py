@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lazyarr.backends.loop.apart import needed_apart
 from lazyarr.backends.loop.build import lower
 from lazyarr.backends.loop.collapse import collapse
 from lazyarr.backends.loop.emit import Emitter
@@ -163,7 +164,7 @@ def plan(
 
 def _scheduled(graph: Graph) -> tuple[Program, list]:
     """Lower and schedule, again while dear values are computed in several loops."""
-    forced: set[Variable] = set()
+    forced = needed_apart(graph)
     for _ in range(ROUNDS):
         program = lower(graph, forced)
         collapse(program.steps)

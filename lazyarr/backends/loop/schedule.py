@@ -25,6 +25,7 @@ from lazyarr.backends.loop.notation import (
 from lazyarr.backends.loop.order import Order, order_of
 
 MOST_OPS = 600  # scalar operations in one loop, beyond which nothing more joins it
+MOST_SUMS = 32  # reductions in one loop: each is a register, and what spills is slow to compile
 
 
 @dataclass(eq=False)
@@ -38,6 +39,10 @@ class Loop:
     ops: int = 0
     why: str = ""  # why the first statement did not join the loop of what it reads
     tile: "object | None" = None  # its second form, tiles.py
+
+    def has_room(self, ops: int, sums: bool) -> bool:
+        """Tell whether a statement of so many operations, one that sums here or not, may join."""
+        return self.ops + ops <= MOST_OPS and not (sums and len(self.starts) >= MOST_SUMS)
 
 
 @dataclass(eq=False)
@@ -112,10 +117,12 @@ class Scheduler:
         for depth, axis in enumerate(order.loops):
             inside = [p for p in producers if p.path[:depth] == path]
             role = order.role if depth == len(order.loops) - 1 else "outer"
-            loop = self._find(block, inside, depth, axis, role, s, order.ops)
+            sums = axis in s.reduced and not any(a in s.reduced for a in order.loops[:depth])
+            new = order.ops, sums
+            loop = self._find(block, inside, depth, axis, role, s, new)
             if loop is None:
                 loop = Loop(axis.extent, role)
-                loop.why = self._reason(block, inside, depth, axis, role, s, order.ops)
+                loop.why = self._reason(block, inside, depth, axis, role, s, new)
                 self._append(block, loop)
                 key = (id(block), axis.extent, role)
                 self.by_shape.setdefault(key, []).append(len(block) - 1)
@@ -129,7 +136,7 @@ class Scheduler:
         return node
 
     def _find(
-        self, block: list, inside: list, depth: int, axis: Axis, role: str, s: Statement, ops: int
+        self, block: list, inside: list, depth: int, axis: Axis, role: str, s: Statement, new: tuple
     ) -> Loop | None:
         """Return the first loop of a block that a statement may join, None when there is none."""
         places = self.positions.get(id(block), {})
@@ -139,15 +146,15 @@ class Scheduler:
             loop, own = block[last], [p for p in inside if items[id(p)] == last]
             fits = isinstance(loop, Loop) and loop.extent == axis.extent
             if fits and (loop.role == role or (loop.role == "outer" and role != "outer")):
-                if loop.ops + ops <= MOST_OPS and all(aligned(p, depth, s, axis) for p in own):
+                if loop.has_room(*new) and all(aligned(p, depth, s, axis) for p in own):
                     return loop
         for place in self.by_shape.get((id(block), axis.extent, role), ()):
-            if place > last and block[place].ops + ops <= MOST_OPS:
+            if place > last and block[place].has_room(*new):
                 return block[place]
         return None
 
     def _reason(
-        self, block: list, inside: list, depth: int, axis: Axis, role: str, s: Statement, ops: int
+        self, block: list, inside: list, depth: int, axis: Axis, role: str, s: Statement, new: tuple
     ) -> str:
         """Say why a statement has a loop of its own, beside those of what it reads."""
         places = self.positions.get(id(block), {})
@@ -164,8 +171,8 @@ class Scheduler:
                 if p.loops[depth] in p.statement.reduced:
                     return f"{p.statement.buffer.name} is complete only after the loop before"
                 return f"reads {p.statement.buffer.name} where other iterations wrote"
-        if loop.ops + ops > MOST_OPS:
-            return f"the loop before has {loop.ops} operations"
+        if not loop.has_room(*new):
+            return f"the loop before has {loop.ops} operations, {len(loop.starts)} of them sums"
         return f"a {role} loop, the one before is {loop.role}"
 
 

@@ -22,7 +22,7 @@ from lazyarr.backends.loop.ir import (
     Update,
     constant,
 )
-from lazyarr.backends.loop.notation import Access, Buffer, Statement
+from lazyarr.backends.loop.notation import Access, Buffer, Statement, accesses, dynamics
 from lazyarr.backends.loop.schedule import Cycle, Loop, Placed
 from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
 from lazyarr.backends.loop.values import Scope, Values
@@ -30,6 +30,16 @@ from lazyarr.graph import scalar
 from lazyarr.graph.scalar import Scalar
 
 GATHER_LANES = 4  # wider vectors gather more slowly
+
+
+def indexed_sizes(s: Statement) -> tuple:
+    """Return the sizes that may be 0 of axes in which a statement finds places while it runs."""
+    found: dict = {}
+    for a in (s.target, *accesses(*s.expressions())):
+        for i, size in zip(a.index, a.shape, strict=True):
+            if dynamics((i,)) and not (isinstance(size, int) and size > 0):
+                found[size] = None
+    return tuple(found)
 
 
 class Statements(Values):
@@ -54,6 +64,7 @@ class Statements(Values):
         self.loop_values: dict[Loop, Affine] = {}
         self.registers: dict[tuple, list[Scalar]] = {}
         self.plain: set[Statement] = set()  # statements whose products are taken without tests
+        self.indexed: tuple = ()  # of the statement at hand, see `indexed_sizes`
         self.again = False  # sums are taken again, with tests
         self.tiling = False  # short rows are taken a vector of rows at a time
         self.rows: dict[Loop, int] = {}  # iterations of a loop that its body does at once
@@ -71,6 +82,9 @@ class Statements(Values):
         scope = self.scopes.pop()
         count = extent if isinstance(extent, Scalar) else self.count(extent)
         above = self.scopes[-1]
+        for size, code in scope.empty.items():  # no place in it is right: not even one is read
+            steps = self.let("select", self.let("lt", size, constant(1)), count, constant(0))
+            above.body.append(Fail(self.let("lt", constant(0), steps), code))
         changed = {n.local: n.monoid for n in scope.body if isinstance(n, Accumulate)}
         if None in changed.values() or any(isinstance(n, For) for n in scope.body):
             kind = "serial"
@@ -132,6 +146,7 @@ class Statements(Values):
     def _statement(self, node: Placed) -> None:
         s = node.statement
         self.tested = s not in self.plain
+        self.indexed = indexed_sizes(s) if s.checks else ()
         self._bind(node)
         kept = [a for a in node.unrolled if a not in s.reduced]
         folded = [a for a in node.unrolled if a in s.reduced]
@@ -308,6 +323,7 @@ class Statements(Values):
             flag = scalar.var(self._local("a", depth - 1, mutable=True), INT64)
             scope.flags[code] = flag
             self.scopes[depth - 1].body.append(Init(flag, constant(0)))
+        scope.empty.update((self.count(size), code) for size in self.indexed)
         scope.body.append(
             Accumulate(flag, "or", self.let("select", holds, constant(0), constant(1)))
         )

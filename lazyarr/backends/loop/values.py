@@ -42,6 +42,7 @@ class Scope:
         self.memo: dict = {}
         self.forward: dict = {}
         self.flags: dict[int, Scalar] = {}
+        self.empty: dict[Scalar, int] = {}  # sizes that must not be 0 where the loop runs
         self.checked: set = set()
         self.vector = isinstance(loop, Loop) and loop.role == "vector"
         self.gathers = False

@@ -2,6 +2,8 @@
 
 import importlib.util
 
+from lazyarr.graph import numeric
+
 FUNCTIONS: dict[str, str] = {}
 NEEDS: dict[str, tuple[str, ...]] = {
     "slice_length": ("slice_start",),
@@ -169,7 +171,7 @@ def floordiv_float(a, b):
 
 _define(
     "digamma",
-    """
+    f"""
 def digamma(x):
     x = np.float64(x)
     if x != x or x == -np.inf:
@@ -184,13 +186,21 @@ def digamma(x):
             return np.nan
         extra = -math.pi / math.tan(math.pi * np.fmod(x, 1.0))
         x = 1 - x
-    while x < 10:
+    if x >= 10:
+        r = 1 / (x * x)
+        tail = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (
+            1 / 132 - r * 691 / 32760)))))
+        return extra + (math.log(x) - 0.5 / x - tail)
+    if x < 1:
         extra -= 1 / x
         x += 1
-    r = 1 / (x * x)
-    tail = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (
-        1 / 132 - r * 691 / 32760)))))
-    return extra + math.log(x) - 0.5 / x - tail
+    shift = 0.0
+    while x >= 2:
+        x -= 1
+        shift += 1 / x
+    t = x - 1.5
+    q = {" + t * (".join(map(repr, numeric.DIGAMMA)) + ")" * (len(numeric.DIGAMMA) - 1)}
+    return ((x - {numeric.DIGAMMA_ROOT[0]!r}) - {numeric.DIGAMMA_ROOT[1]!r}) * q + shift + extra
 """,
 )
 

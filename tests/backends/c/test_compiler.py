@@ -109,9 +109,8 @@ def test_flags_make_another_program():
 
 
 def test_the_level_falls_with_size():
-    assert [level("x;" * n) for n in (10, 500, 501, 5000, 5001)] == ["-O3"] * 2 + ["-O2"] * 2 + [
-        "-O1"
-    ]
+    levels = [level("x;" * n) for n in (10, 500, 501, 1500, 1501)]
+    assert levels == ["-O3"] * 2 + ["-O2"] * 2 + ["-O1"]
 
 
 def test_accents_and_spaces_in_the_cache_folder(tmp_path):
@@ -220,6 +219,59 @@ def test_a_library_that_cannot_be_loaded_is_built_again(folder):
 
     open_cache().build(key, make)
     assert call(load(source), 2.0) == 8.0
+
+
+@pytest.mark.parametrize("options", ["-m64 -DLAZYARR_TEST=7", "-m64   '-DLAZYARR_TEST=7'"])
+def test_a_compiler_with_a_space_in_its_path_and_options(options, folder, monkeypatch, real):
+    path = folder / "my cc"
+    path.symlink_to(real.command[0])
+    monkeypatch.setenv("CC", f"'{path}' {options}")
+    assert find_compiler().command == (str(path), "-m64", "-DLAZYARR_TEST=7")
+    assert call(load("double f(double x) { return x + LAZYARR_TEST; }"), 1.0) == 8.0
+
+
+def test_a_command_that_cannot_be_read_is_shown(folder, monkeypatch):
+    monkeypatch.setenv("CC", "gcc 'no end")
+    with pytest.raises(BackendError, match="CC=.*no end.*No closing quotation"):
+        find_compiler()
+
+
+@pytest.mark.parametrize("text", ["soon", "nan", "0", "-1"])
+def test_a_time_limit_that_is_none(text, folder, monkeypatch):
+    find_compiler()
+    monkeypatch.setenv("LAZYARR_COMPILE_TIMEOUT", text)
+    with pytest.raises(BackendError, match=f"LAZYARR_COMPILE_TIMEOUT='{text}'"):
+        build("int no_time;")
+
+
+def test_no_time_limit(folder, monkeypatch):
+    monkeypatch.setenv("LAZYARR_COMPILE_TIMEOUT", "inf")
+    assert call(load("double f(double x) { return x * 9; }"), 1.0) == 9.0
+
+
+def test_a_cache_folder_removed_while_the_compiler_runs(unprobed, fake):
+    script = fake(
+        'case "$PWD" in */v1/*) if mkdir "$0.once" 2>/dev/null; then rm -r "$PWD"; exit 1; fi;; '
+        'esac\nexec "$REAL" "$@"'
+    )
+    assert call(load("double f(double x) { return x * 5; }"), 2.0) == 10.0
+    assert Path(f"{script}.once").exists()
+
+
+def test_a_folder_from_which_nothing_may_be_loaded(tmp_path, monkeypatch):
+    """The real thing, where a disk can be mounted so that nothing on it may be run."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = [shutil.which("mount") or "false", "-t", "tmpfs", "-o", "noexec", "none", str(disk)]
+    if subprocess.run(options, capture_output=True).returncode:
+        pytest.skip("mounting needs root")
+    try:
+        monkeypatch.setattr(compiler, "open_cache", lambda: Cache(tmp_path / "facts"))
+        find_compiler()
+        with pytest.raises(BackendError, match="noexec.*LAZYARR_CACHE_DIR"):
+            load("double f(double x) { return x; } /* not here */", cache=Cache(disk))
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_no_compiler_says_what_to_install(folder, monkeypatch):

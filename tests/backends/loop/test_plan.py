@@ -17,7 +17,7 @@ from lazyarr.graph.evaluate import evaluate
 from lazyarr.graph.node import Variable
 from lazyarr.graph.registry import op
 from lazyarr.graph.traverse import Graph
-from tests.backends.loop.cases import N, leaf
+from tests.backends.loop.cases import K, M, N, leaf
 from tests.backends.loop.test_cases import RUNNERS, WAYS, assert_same, expanded
 
 
@@ -70,6 +70,31 @@ def test_many_duplicates_add_up(way: str) -> None:
         out, code = RUNNERS[way](graph, arrays)
         assert code == 0
         assert_same(out, evaluate(graph, arrays))
+
+
+EMPTY = {
+    "rows": lambda x, i: op.take(x, i, axis=0),
+    "columns": lambda x, i: op.take(x, i, axis=1),
+    "computed rows": lambda x, i: op.take(op.exp(x), i, axis=0) * 2,
+    "a sum": lambda x, i: op.sum(op.take(op.exp(x), i, axis=0)),
+    "of a sum": lambda x, i: op.take(op.sum(x, axis=1), i, axis=0),
+    "pairs": lambda x, i: op.take(x, i, axis=0) + op.take(x, op.flip(i, axis=0), axis=0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", EMPTY)
+def test_nothing_is_read_of_an_empty_array(way: str, name: str) -> None:
+    """The interpreter of loops fails where an index leaves its array, whatever is done with it."""
+    x, i = leaf(N, M), leaf(K, dtype="int64")
+    rows = "columns" not in name
+    index = op.wrap_index(i, x.shape[0 if rows else 1])
+    graph = expanded(Graph([x, i], [EMPTY[name](x, index)]))
+    shape = (0, 3) if rows else (3, 0)
+    out, code = RUNNERS[way](graph, [np.zeros(shape), np.zeros(2, "int64")])
+    assert code > 0
+    out, code = RUNNERS[way](graph, [np.zeros(shape), np.zeros(0, "int64")])
+    assert code == 0 and out[0].size == (1 if name == "a sum" else 0)
 
 
 def test_the_arena_holds_what_the_sizes_need() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lazyarr.backends.loop import ir, statements
+from lazyarr.backends.loop import ir, schedule, statements
 from lazyarr.backends.loop import plan as planning
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.graph.registry import op
@@ -33,6 +33,11 @@ def planned(inputs: list, outputs: list) -> Plan:
     return plan(expanded(Graph(inputs, outputs)))
 
 
+def whole(p: Plan) -> list[ir.For]:
+    """Every loop of a plan."""
+    return [n for f in p.functions for n in ir.walk(f.body) if isinstance(n, ir.For)]
+
+
 def count(node: type, p: Plan) -> int:
     return sum(isinstance(n, node) for f in p.functions for n in ir.walk(f.body))
 
@@ -51,6 +56,13 @@ def test_a_value_and_its_gradients_share_a_loop() -> None:
     p = planned([x, y, m], [op.sum(z * z), op.sum(z * x), z * y])
     assert loops(p) == [["simd"]]
     assert count(ir.Load, p) == 3
+
+
+def test_a_loop_takes_as_many_sums_as_there_are_registers() -> None:
+    x, many = leaf(N), 3 * schedule.MOST_SUMS
+    p = planned([x], [op.sum(op.abs(x - k)) for k in range(many)])
+    assert loops(p) == [["simd"]] * 3
+    assert all(len(n.reductions) <= schedule.MOST_SUMS for n in whole(p))
 
 
 def test_equal_expressions_are_made_once() -> None:

@@ -56,6 +56,15 @@ def test_vector_math(name: str) -> None:
     assert found.dtype == np.float32
 
 
+def test_digamma_is_exact_near_its_root() -> None:
+    x = xp.symbol("x", shape=(None,))
+    values = np.random.default_rng(0).uniform(1.4, 1.5, 1000)
+    f = xp.special.digamma(x)
+    got = xp.function([x], f, backend="numba")(values)
+    want = xp.function([x], f, backend="interpret")(values)
+    np.testing.assert_array_max_ulp(got, want, 4)
+
+
 def test_a_precise_program_calls_libm() -> None:
     x = xp.symbol("x", shape=(None,))
     with xp.set_options(precise=True):
