@@ -5,6 +5,7 @@ not vary along a loop leave it, and equal expressions of different statements in
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.statements import Statements
+from lazyarr.backends.loop.sums import BLOCK, exact_sum
 from lazyarr.backends.loop.tiles import LEAST_MET, Tile
 from lazyarr.backends.loop.values import OFTEN, Scope, as_form
 from lazyarr.graph import scalar, shapes
@@ -108,7 +110,7 @@ class Emitter(Statements):
 
     def _iterate(self, loop: Loop, total: Scalar) -> None:
         if sums_rows(loop) and not self.tiling:
-            self._jam(loop, total)
+            self._add_rows(loop, total)
         elif loop.role in ("vector", "strided"):
             self._innermost(loop, total, "simd" if loop.role == "vector" else "serial")
         elif loop.tile is not None and not self.again:
@@ -232,14 +234,66 @@ class Emitter(Statements):
             self.tiling = False
             self._close(counter, count, "serial")
 
-    def _jam(self, loop: Loop, total: Scalar) -> None:
+    def _add_rows(self, loop: Loop, total: Scalar) -> None:
+        """Add rows to rows in memory; many in blocks, whose sums are added exactly."""
+        targets = [n.statement.buffer for n in loop.items[0].items]
+        if not self._adds_whole(loop, targets, total):
+            self._jam(loop, total, of(0))
+            return
+        exact = {b: (self._copy_of(b), self._copy_of(b)) for b in targets}
+        up = self.apply("iadd", (total, constant(BLOCK - 1)), INT64)
+        blocks = self.apply("ifloordiv", (up, constant(BLOCK)), INT64)
+        more = self.apply("iadd", (blocks, constant(-1)), INT64)
+        number = loop.items[0].extent
+        for c in itertools.chain(*exact.values()):
+            self._sweep(more, number, lambda i, c=c: Store(c, i, scalar.const(0, c.dtype)))
+        counter = self._open(None)
+        start = self.apply("imul", (counter, constant(BLOCK)), INT64)
+        behind = self.apply("imul", (start, constant(-1)), INT64)
+        left = self.apply("iadd", (total, behind), INT64)
+        count = self.let("select", self.let("lt", constant(BLOCK), left), constant(BLOCK), left)
+        self._jam(loop, count, as_form(start))
+        last = self.let("select", self.let("lt", counter, more), constant(1), constant(0))
+        for b, pair in exact.items():
+            self._sweep(last, number, lambda i, b=b, pair=pair: self._carry(b, *pair, i))
+        self._append(counter, blocks)
+        for b, pair in exact.items():
+            self._sweep(more, number, lambda i, b=b, pair=pair: self._carry(b, *pair, i, True))
+            self.forget(b)
+
+    def _adds_whole(self, loop: Loop, targets: list[Buffer], total: Scalar) -> bool:
+        """Tell whether rows are many, and the sums all of the buffers that they are added to."""
+        if len(self.scopes) > 1 or (total.prim == "const" and total.args[0] <= BLOCK):
+            return False
+        if len(set(targets)) < len(targets) or self.many.intersection(targets):
+            return False
+        return all(
+            n.statement.combine == "add"
+            and b.dtype.kind in "fc"
+            and shapes.product(b.shape) == loop.items[0].extent
+            and not self.drop.get(b)
+            for n, b in zip(loop.items[0].items, targets, strict=True)
+        )
+
+    def _carry(self, b: Buffer, high: Buffer, low: Buffer, i: Scalar, last: bool = False) -> Store:
+        """Bring the sum of a block to the exact sum, or the exact sum to where it belongs."""
+        body, make = self._here.body, self._maker()
+        value, before, rest = (scalar.var(make("t", False), b.dtype) for _ in range(3))
+        body += [Load(value, b, i), Load(before, high, i), Load(rest, low, i)]
+        total, lost = exact_sum(body, make, before, value, rest)
+        if last:
+            return Store(b, i, total)
+        body += [Store(high, i, total), Store(low, i, lost)]
+        return Store(b, i, scalar.const(0, b.dtype))
+
+    def _jam(self, loop: Loop, total: Scalar, start: Affine) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""
         groups = self.apply("ifloordiv", (total, constant(JAM)), INT64)
         done = self.apply("imul", (groups, constant(JAM)), INT64)
         rest = self.apply("iadd", (total, self.apply("imul", (done, constant(-1)), INT64)), INT64)
         for rows, count, first in ((JAM, groups, of(0)), (1, rest, as_form(done))):
             counter = self._open(loop)
-            self.loop_values[loop] = first + of(counter) * rows
+            self.loop_values[loop] = start + first + of(counter) * rows
             self.rows[loop] = rows
             self.block(loop.items)
             self._append(counter, count)

@@ -24,7 +24,14 @@ from lazyarr.backends.loop.ir import (
 )
 from lazyarr.backends.loop.notation import Access, Buffer, Statement, accesses, dynamics
 from lazyarr.backends.loop.schedule import Cycle, Loop, Placed
-from lazyarr.backends.loop.sums import by_length, has_rows, in_blocks, is_long_sum, lanes_of
+from lazyarr.backends.loop.sums import (
+    by_length,
+    has_rows,
+    in_blocks,
+    is_long_sum,
+    lanes_of,
+    rows_in_blocks,
+)
 from lazyarr.backends.loop.values import Scope, Values
 from lazyarr.graph import scalar
 from lazyarr.graph.scalar import Scalar
@@ -100,10 +107,18 @@ class Statements(Values):
             else:
                 node.lanes = node.lanes or (lanes_of(node) if rows == "short" else 0)
                 above.body.append(node)
+        elif kind == "serial" and isinstance(scope.loop, Loop):
+            above.body += rows_in_blocks(node, self._summed(scope.loop), make)
         else:
             above.body.append(node)
         for code, flag in scope.flags.items():
             above.body.append(Fail(self.let("ne", flag, constant(0)), code))
+
+    def _summed(self, loop: Loop) -> list[Scalar]:
+        """Return the registers that a loop around others adds up in."""
+        own = {id(n) for n in loop.starts if n.statement.combine == "add" and loop.role == "outer"}
+        found = ((k, r) for k, r in self.registers.items() if own and k[0] in own)
+        return [r[0] for _, r in found]
 
     def _maker(self) -> Callable:
         depth = len(self.scopes) - 1

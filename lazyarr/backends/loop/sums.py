@@ -4,7 +4,7 @@ A vector loop that adds up has a partial sum in each lane. Over ten million elem
 many digits as a plain loop; over a block of 512 they lose as few as pairwise summation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lazyarr.backends.loop.ir import BOOL, INT64, Accumulate, For, Init, Let, constant
@@ -18,6 +18,7 @@ NARROW = 32  # bytes of the vectors that add up short rows
 DEAR_LANES = 8  # elements of short rows whose functions are computed at once
 SMALL = 100  # nodes of a body that may stand in two loops
 BLOCK = 512  # elements whose partial sums are added plainly
+ROWS = 128  # rows whose sums are added plainly
 
 
 def is_long_sum(node: For) -> bool:
@@ -69,22 +70,33 @@ def _is_float(n: object) -> bool:
 def in_blocks(node: For, make: Make) -> list:
     """Return the nodes that compute long sums in blocks."""
     sums = [local for local, monoid in node.reductions if _adds(local, monoid)]
+    return _blocks(node, sums, BLOCK, make)
+
+
+def rows_in_blocks(node: For, sums: Sequence[Scalar], make: Make) -> list:
+    """Return the nodes for a loop around others that add up in registers, many rows in blocks."""
+    if node.extent.prim == "const" and node.extent.args[0] <= ROWS:
+        return [node]
+    return _blocks(node, [a for a in sums if _adds(a, "add")], ROWS, make)
+
+
+def _blocks(node: For, sums: Sequence[Scalar], size: int, make: Make) -> list:
+    """Return a loop over blocks of a loop; what a block adds up is added exactly."""
+    if not sums:
+        return [node]
     lost, parts = ({a: scalar.var(make("a", True), a.dtype) for a in sums} for _ in range(2))
     outer, inner = (scalar.var(make("i", False), INT64) for _ in range(2))
     head: list = []
     body: list = []
-    up = _let(head, make, "iadd", node.extent, constant(BLOCK - 1))
-    blocks = _let(head, make, "ifloordiv", up, constant(BLOCK))
-    start = _let(body, make, "imul", outer, constant(BLOCK))
+    up = _let(head, make, "iadd", node.extent, constant(size - 1))
+    blocks = _let(head, make, "ifloordiv", up, constant(size))
+    start = _let(body, make, "imul", outer, constant(size))
     behind = _let(body, make, "imul", start, constant(-1))
     left = _let(body, make, "iadd", node.extent, behind)
-    whole = _let(body, make, "lt", constant(BLOCK), left, dtype=BOOL)
-    count = _let(body, make, "select", whole, constant(BLOCK), left)
+    whole = _let(body, make, "lt", constant(size), left, dtype=BOOL)
+    count = _let(body, make, "select", whole, constant(size), left)
     body += [Init(part, scalar.const(0, a.dtype)) for a, part in parts.items()]
-    inside = [Let(node.counter, Scalar("iadd", (start, inner), INT64))]
-    for n in node.body:
-        known = isinstance(n, Accumulate) and n.local in parts
-        inside.append(replace(n, local=parts[n.local]) if known else n)
+    inside = [Let(node.counter, Scalar("iadd", (start, inner), INT64)), *_renamed(node.body, parts)]
     reductions = tuple((parts.get(a, a), monoid) for a, monoid in node.reductions)
     body.append(replace(node, counter=inner, extent=count, body=inside, reductions=reductions))
     for a, part in parts.items():
@@ -96,25 +108,50 @@ def in_blocks(node: For, make: Make) -> list:
     return head
 
 
+def _renamed(body: list, names: Mapping[Scalar, Scalar]) -> list:
+    """Return a body in which registers have other names."""
+    out = []
+    for n in body:
+        if isinstance(n, For):
+            reductions = tuple((names.get(a, a), monoid) for a, monoid in n.reductions)
+            n = replace(n, body=_renamed(n.body, names), reductions=reductions)
+        elif isinstance(n, Accumulate):
+            n = replace(n, local=names.get(n.local, n.local), value=names.get(n.value, n.value))
+        elif isinstance(n, Let) and not names.keys().isdisjoint(n.value.args):
+            args = tuple(names.get(a, a) for a in n.value.args)
+            n = replace(n, value=Scalar(n.value.prim, args, n.value.dtype))
+        out.append(n)
+    return out
+
+
 def _add_exactly(body: list, make: Make, a: Scalar, low: Scalar, part: Scalar) -> None:
-    """Add a register to the pair `a` + `low`, whose second half is what the first cannot hold.
+    """Add a register to the pair `a` + `low`, whose second half is what the first cannot hold."""
+    value, before, rest = (_let(body, make, "copy", x, dtype=a.dtype) for x in (part, a, low))
+    total, lost = exact_sum(body, make, before, value, rest)
+    body += [Accumulate(a, None, total), Accumulate(low, None, lost)]
+
+
+def exact_sum(
+    body: list, make: Make, before: Scalar, value: Scalar, rest: Scalar
+) -> tuple[Scalar, Scalar]:
+    """Append the sum of `before` + `rest` and a value; return it and what it cannot hold.
 
     Infinities and NaN lose nothing.
     """
 
-    def let(prim: str, *args: Scalar, dtype: object = a.dtype) -> Scalar:
+    def let(prim: str, *args: Scalar, dtype: object = value.dtype) -> Scalar:
         return _let(body, make, prim, *args, dtype=dtype)
 
-    value, before = let("copy", part), let("copy", a)
+    def known(error: Scalar) -> Scalar:
+        fine = let("eq", error, error, dtype=BOOL)
+        return let("select", fine, error, scalar.const(0, value.dtype))
+
     total = let("add", before, value)
     gained = let("sub", total, before)
     error = let("add", let("sub", before, let("sub", total, gained)), let("sub", value, gained))
-    known = let("select", let("eq", error, error, dtype=BOOL), error, scalar.const(0, a.dtype))
-    rest = let("add", let("copy", low), known)
+    rest = let("add", rest, known(error))
     sums = let("add", total, rest)
-    error = let("sub", rest, let("sub", sums, total))
-    known = let("select", let("eq", error, error, dtype=BOOL), error, scalar.const(0, a.dtype))
-    body += [Accumulate(a, None, sums), Accumulate(low, None, known)]
+    return sums, known(let("sub", rest, let("sub", sums, total)))
 
 
 def _let(body: list, make: Make, prim: str, *args: Scalar, dtype: object = INT64) -> Scalar:

@@ -27,18 +27,65 @@ def constant(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.full(n, 0.1)
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("make", [uniform, squares, constant])
+LONG = [  # shapes of ten million elements, and the axes that are added up
+    ((10_000_000,), None),
+    ((1, 10_000_000), 1),
+    ((2, 5_000_000), 1),
+    ((5_000_000, 2), None),
+    ((3162, 3162), None),
+    ((2, 1_000_000, 5), (1, 2)),
+    ((5_000_000, 2), 0),
+    ((1_000_000, 10), 0),
+    ((10_000, 1000), 0),
+]
+FUNCTIONS = {
+    "sum": lambda xp, x, axis: xp.sum(x, axis=axis),
+    "squares": lambda xp, x, axis: xp.sum(x * x, axis=axis),
+    "mean": lambda xp, x, axis: xp.mean(x, axis=axis),
+    "var": lambda xp, x, axis: xp.var(x, axis=axis),
+}
+
+
+def pairwise(x: np.ndarray, axis: object) -> np.ndarray:
+    """NumPy's sum along one contiguous axis, which is pairwise."""
+    over = range(x.ndim) if axis is None else np.atleast_1d(axis)
+    kept = [d for d in range(x.ndim) if d not in over]
+    turned = np.transpose(x, [*kept, *over]).reshape([x.shape[d] for d in kept] + [-1])
+    return np.sum(np.ascontiguousarray(turned), axis=-1)
+
+
+def error_of(got: np.ndarray, exact: np.ndarray) -> float:
+    return float(np.max(np.abs(got - exact) / exact))
+
+
+@pytest.mark.parametrize(
+    ("make", "threads"), [(uniform, 1), (squares, 1), (constant, 1), (uniform, 2)]
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_error_of_ten_million(dtype: str, make, rows: int) -> None:
-    x = xp.symbol("x", dtype=dtype, shape=(None, None))
-    f = xp.function([x], xp.sum(x, axis=1), backend="c")
-    eps = np.finfo(dtype).eps
-    values = make(np.random.default_rng(0), 10_000_000).astype(dtype).reshape(rows, -1)
-    exact = np.sum(values.astype(np.longdouble), axis=1)
-    pairwise = np.max(np.abs(np.sum(values, axis=1) - exact) / exact)
+def test_error_of_ten_million(dtype: str, make, threads: int) -> None:
+    values = make(np.random.default_rng(0), 10_000_000).astype(dtype)
+    few = LONG[1:3] if threads == 1 else LONG[::4]
+    for shape, axis in LONG if (make, threads) == (uniform, 1) else few:
+        accurate(values[: int(np.prod(shape))].reshape(shape), axis, threads)
+
+
+def accurate(values: np.ndarray, axis: object, threads: int) -> None:
+    """All functions are about as exact as pairwise summation, and the same twice."""
+    x = xp.symbol("x", dtype=values.dtype.name, shape=(None,) * values.ndim)
+    names = [n for n in FUNCTIONS if n != "var" or np.ptp(values) > 0]
+    outputs = [FUNCTIONS[name](xp, x, axis) for name in names]
+    with xp.set_options(threads=threads):
+        call = xp.function([x], outputs, backend="c")
+    got, again = call(values), call(values)
+    exact = values.astype(np.longdouble if values.itemsize == 8 else np.float64)
+    lucky = error_of(pairwise(values, axis), np.sum(exact, axis=axis))
     # what pairwise may lose: half an eps for each of some 20 levels; it is often lucky
-    assert np.max(np.abs(f(values) - exact) / exact) <= 4 * max(pairwise, 2.5 * eps)
+    bar = 4 * max(lucky, 2.5 * np.finfo(values.dtype).eps)
+    for name, value, second in zip(names, got, again, strict=True):
+        error = error_of(value, FUNCTIONS[name](np, exact, axis))
+        assert error <= bar, (name, values.shape, axis)
+        if threads == 1:
+            np.testing.assert_array_equal(value, second)
 
 
 @pytest.mark.parametrize("n", [0, 1, 511, 512, 513, 1024, 5000])

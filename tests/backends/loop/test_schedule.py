@@ -2,7 +2,7 @@
 
 import pytest
 
-from lazyarr.backends.loop import ir, schedule, statements
+from lazyarr.backends.loop import emit, ir, schedule, statements
 from lazyarr.backends.loop import plan as planning
 from lazyarr.backends.loop.plan import Plan, plan
 from lazyarr.graph.registry import op
@@ -17,6 +17,8 @@ pytestmark = pytest.mark.fast
 def whole_loops(monkeypatch) -> None:
     """Loops as they are before long sums are cut into blocks, and short rows into tiles."""
     monkeypatch.setattr(statements, "is_long_sum", lambda node: False)
+    monkeypatch.setattr(statements, "rows_in_blocks", lambda node, sums, make: [node])
+    monkeypatch.setattr(emit.Emitter, "_adds_whole", lambda *args: False)
     monkeypatch.setattr(planning, "add_tiles", lambda *arguments: None)
 
 
