@@ -93,3 +93,8 @@ def lstsq(a, b, rcond: float | None = None) -> LstsqResult:
 
 
 __all__ += ["einsum", "lstsq"]
+
+
+def __dir__() -> list[str]:
+    """What a prompt offers: the functions."""
+    return sorted(__all__)

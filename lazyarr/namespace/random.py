@@ -398,3 +398,8 @@ def _race(key, n, p) -> Variable:
     unit = _unit(key, (n,), dtypes.float64)
     rate = _number(p, dtypes.float64)
     return op.divide(op.negative(op.log1p(op.negative(unit))), rate)
+
+
+def __dir__() -> list[str]:
+    """What a prompt offers: the functions."""
+    return sorted(__all__)

@@ -268,3 +268,11 @@ def test_info() -> None:
     assert info.dtypes(kind=("bool", "signed integer")).keys() == {
         "bool", "int8", "int16", "int32", "int64",
     }  # fmt: skip
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", ["fft", "linalg", "random", "special"])
+def test_a_prompt_offers_functions_alone(name: str) -> None:
+    space = getattr(xp, name)
+    assert dir(space) == sorted(space.__all__)
+    assert all(callable(getattr(space, n)) for n in dir(space))

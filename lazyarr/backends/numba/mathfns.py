@@ -8,7 +8,7 @@ FUNCTIONS: dict[str, str] = {}
 NEEDS: dict[str, tuple[str, ...]] = {
     "slice_length": ("slice_start",),
     "gemm": ("product", "absorb_sums"),
-    "gemv": ("gemm",),
+    "gemv": ("product_of_vector", "absorb_sums"),
     "solve": ("lu", "lu_solve"),
     "inverse": ("lu", "lu_solve"),
     "determinant": ("lu",),
@@ -234,53 +234,6 @@ def trigamma(x):
 )
 
 _define(
-    "cholesky",
-    """
-def cholesky(out, x, batch, n):
-    for m in range(batch):
-        o = m * n * n
-        for i in range(n):
-            for j in range(n):
-                out[o + i * n + j] = x[o + i * n + j] if j <= i else 0
-        for i in range(n):
-            for j in range(i + 1):
-                total = out[o + i * n + j]
-                for k in range(j):
-                    total -= out[o + i * n + k] * out[o + j * n + k]
-                if i != j:
-                    out[o + i * n + j] = total / out[o + j * n + j]
-                elif total > 0:
-                    out[o + i * n + i] = math.sqrt(total)
-                else:
-                    return 1
-    return 0
-""",
-)
-
-_define(
-    "solve_triangular",
-    """
-def solve_triangular(out, a, b, batch, n, k, lower, trans, unit):
-    for m in range(batch):
-        o = m * n * k
-        q = m * n * n
-        for i in range(n * k):
-            out[o + i] = b[o + i]
-        down = lower != trans
-        for s in range(n):
-            i = s if down else n - 1 - s
-            for p in range(0 if down else i + 1, i if down else n):
-                factor = a[q + p * n + i] if trans else a[q + i * n + p]
-                for j in range(k):
-                    out[o + i * k + j] -= factor * out[o + p * k + j]
-            if not unit:
-                for j in range(k):
-                    out[o + i * k + j] /= a[q + i * n + i]
-    return 0
-""",
-)
-
-_define(
     "absorb_sums",
     """
 def absorb_sums(out, a, b, k, at, bt):
@@ -329,26 +282,44 @@ _define(
     "gemv",
     """
 def gemv(out, a, x, m, k, at, absorb):
-    return gemm(out, a, x, 1, m, 1, k, at, 0, absorb)
+    if at:
+        product_of_vector(out[:m], a.reshape((k, m)).T, x[:k])
+    else:
+        product_of_vector(out[:m], a.reshape((m, k)), x[:k])
+    if absorb:
+        absorb_sums(out[:m].reshape((m, 1)), a, x, k, at, 0)
+    return 0
 """,
 )
 
 # Numba's own products call the BLAS of SciPy, where there is one.
 _WITH_BLAS = """
-    if a.shape[0] * a.shape[1] * b.shape[1] > 1000 and min(a.shape) > 0:
+    if a.size * b.size > 1000 * a.shape[1] and a.size > 0:
         np.dot(a, b, out)
         return"""
+_BLAS = _WITH_BLAS if importlib.util.find_spec("scipy") else ""
 
 _define(
     "product",
     f"""
-def product(out, a, b):{_WITH_BLAS if importlib.util.find_spec("scipy") else ""}
+def product(out, a, b):{_BLAS}
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = 0
         for p in range(a.shape[1]):
             for j in range(out.shape[1]):
                 out[i, j] += a[i, p] * b[p, j]
+""",
+)
+
+_define(
+    "product_of_vector",
+    f"""
+def product_of_vector(out, a, b):{_BLAS}
+    for i in range(out.shape[0]):
+        out[i] = 0
+        for p in range(a.shape[1]):
+            out[i] += a[i, p] * b[p]
 """,
 )
 

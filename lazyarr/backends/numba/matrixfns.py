@@ -97,9 +97,71 @@ def slogdet(sign, size, a, batch, n, getrf):
 CALLING.add("slogdet")
 
 _define(
+    "cholesky",
+    """
+def cholesky(out, x, batch, n, potrf):
+    size, info, upper = number(n), number(0), letter(85)  # by columns, the lower is the upper one
+    for m in range(batch):
+        o = m * n * n
+        for i in range(n):
+            for j in range(n):
+                out[o + i * n + j] = x[o + i * n + j] if j <= i else 0
+        if potrf != 0 and n > 8:
+            call(potrf, (upper, size, out[o : o + n * n], size, info))
+            if info[0]:
+                return 1
+            continue
+        for i in range(n):
+            for j in range(i + 1):
+                total = out[o + i * n + j]
+                for k in range(j):
+                    total -= out[o + i * n + k] * out[o + j * n + k]
+                if i != j:
+                    out[o + i * n + j] = total / out[o + j * n + j]
+                elif total > 0:
+                    out[o + i * n + i] = math.sqrt(total)
+                else:
+                    return 1
+    return 0
+""",
+    *_TOOLS,
+)
+
+_define(
+    "solve_triangular",
+    """
+def solve_triangular(out, a, b, batch, n, k, lower, trans, unit, trsm):
+    side, part, turn = letter(82), letter(85 if lower else 76), letter(84 if trans else 78)
+    diagonal, rows, size = letter(85 if unit else 78), number(k), number(n)
+    one = np.ones(1, out.dtype)
+    for m in range(batch):
+        o = m * n * k
+        q = m * n * n
+        for i in range(n * k):
+            out[o + i] = b[o + i]
+        if trsm != 0 and n > 8 and k > 0:
+            matrix, sides = a[q : q + n * n], out[o : o + n * k]
+            call(trsm, (side, part, turn, diagonal, rows, size, one, matrix, size, sides, rows))
+            continue
+        down = lower != trans
+        for s in range(n):
+            i = s if down else n - 1 - s
+            for p in range(0 if down else i + 1, i if down else n):
+                factor = a[q + p * n + i] if trans else a[q + i * n + p]
+                for j in range(k):
+                    out[o + i * k + j] -= factor * out[o + p * k + j]
+            if not unit:
+                for j in range(k):
+                    out[o + i * k + j] /= a[q + i * n + i]
+    return 0
+""",
+    *_TOOLS,
+)
+
+_define(
     "cholesky_complex",
     """
-def cholesky(out, x, batch, n):
+def cholesky(out, x, batch, n, potrf):
     for m in range(batch):
         o = m * n * n
         for i in range(n):

@@ -206,3 +206,45 @@ def test_short_static_axes_inside_stay_unrolled() -> None:
     out, code = run(planned, arrays)
     assert code == 0
     assert_same(out, evaluate(graph, arrays))
+
+
+def random_rows(seed: int) -> Graph:
+    """About twelve operations on rows, columns and numbers, all of which may share a nest."""
+    rng = np.random.default_rng(seed)
+    dtype = str(rng.choice(["float64", "float32"]))
+    leaves = [leaf(N, M, dtype=dtype), leaf(N, 1, dtype=dtype), leaf(1, M, dtype=dtype)]
+    values = [*leaves, leaves[0] / op.exp(leaves[1])]
+    for _ in range(12):
+        x, y = (values[int(len(values) * rng.random())] for _ in range(2))
+        kind = rng.integers(6)
+        if kind < 2:
+            made = getattr(op, str(rng.choice(["tanh", "exp", "square", "abs", "sin"])))(op.tanh(x))
+        elif kind < 4:
+            made = getattr(op, str(rng.choice(["add", "multiply", "subtract", "maximum"])))(x, y)
+        elif kind == 4:
+            made = x / (op.abs(y) + 1.0)
+        else:
+            name = str(rng.choice(["sum", "max", "min", "mean"]))
+            made = getattr(op, name)(x, axis=1, keepdims=True)
+        values.append(made)
+    chosen = rng.choice(np.arange(4, len(values)), size=3, replace=False)
+    outputs = [values[i] for i in chosen]
+    return expanded(Graph(leaves, [*outputs, op.sum(values[-1]), op.sum(values[-2], axis=0)]))
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("seed", range(24))
+def test_random_rows(seed: int) -> None:
+    graph = random_rows(seed)
+    program = get_backend("c").compile(graph)
+    rng = np.random.default_rng(seed)
+    for rows, length in ((19, 3), (33, 11), (16, 40), (5, 7)):
+        shapes = [(rows, length), (rows, 1), (1, length)]
+        arrays = [
+            rng.normal(size=s).astype(v.dtype) for s, v in zip(shapes, graph.inputs, strict=True)
+        ]
+        out, code = program(arrays)
+        assert code == 0
+        for got, want in zip(out, evaluate(graph, arrays), strict=True):
+            tolerance = 1e-4 if got.dtype == np.float32 else 1e-11
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
