@@ -16,6 +16,7 @@ from lazyarr.backends.c import complexfns, mathfns, matrixfns, orderfns, stages,
 from lazyarr.backends.c.clones import called
 from lazyarr.backends.c.foreign import ForeignCalls
 from lazyarr.backends.c.interleave import interleaves
+from lazyarr.backends.c.logarithms import WITHOUT
 from lazyarr.backends.loop import ir
 from lazyarr.backends.loop.donate import copy_of
 from lazyarr.backends.loop.externals import externals_of
@@ -93,7 +94,8 @@ def to_c(
     `precise` calls libm for everything. `versions`: the compiler makes vector versions of
     functions, so that those used often can be called.
     """
-    printer = Printer(plan, own={} if precise else vecmath.VECTOR)
+    missing = {p: own for p, own in WITHOUT.items() if LIBM[p] not in vector}
+    printer = Printer(plan, own={} if precise else {**vecmath.VECTOR, **missing})
     bodies = [printer.function(f) for f in plan.functions]
     entry = [printer.arena(f"{name}_arena"), printer.entry(name)]
     declared = sorted(printer.libm)

@@ -11,7 +11,8 @@ from lazyarr.backends.c.mathfns import FUNCTIONS, NEEDS
 from lazyarr.graph import numeric
 
 
-def _define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
+def define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
+    """Add a support function: its text, and the functions that it calls."""
     FUNCTIONS[name] = text.strip("\n")
     NEEDS[name] = needs
 
@@ -20,7 +21,7 @@ INLINE = "static inline __attribute__((always_inline))"
 
 # x = k log 2 + r, exp(x) = 2^k (1 + r + r^2 p(r)); 2^k in two steps, so that subnormals come out
 # right. A lane whose result is 0 must not get there by underflow, which takes 150 cycles.
-_define(
+define(
     "vexp_float64",
     f"""
 {INLINE} double vexp_float64(double x) {{
@@ -53,7 +54,7 @@ _define(
 }}""",
 )
 
-_define(
+define(
     "vexp_float32",
     f"""
 {INLINE} float vexp_float32(float x) {{
@@ -85,7 +86,7 @@ _define(
 
 
 # tanh(x) = t / (t + 2) for t = exp(2 |x|) - 1 = 2^k p + (2^k - 1), p = exp(r) - 1; NaN stays.
-_define(
+define(
     "vtanh_float64",
     f"""
 {INLINE} double vtanh_float64(double x) {{
@@ -114,7 +115,7 @@ _define(
 }}""",
 )
 
-_define(
+define(
     "vtanh_float32",
     f"""
 {INLINE} float vtanh_float32(float x) {{
@@ -180,7 +181,7 @@ BERNOULLI = """
 
 # Steps of the recurrence lead into [1, 2.5], Stirling's series serves from 8.5 on, and the
 # reflection below 0: log(pi / |y sin(pi y)|) - lgamma(y) for y = -x.
-_define(
+define(
     "vlgamma_float64",
     f"""
 {INLINE} double vlgamma_float64(double x) {{
@@ -209,7 +210,7 @@ _define(
 }}""",
     ("log", "sin"),
 )
-_define(
+define(
     "vlgamma_float32",
     f"""
 {INLINE} float vlgamma_float32(float x) {{ return (float)vlgamma_float64(x); }}""",
@@ -217,7 +218,7 @@ _define(
 )
 
 # Steps of the recurrence, added up as one fraction, lead from [0, 10) into [1, 2].
-_define(
+define(
     "vdigamma_float64",
     f"""
 {INLINE} double vdigamma_float64(double x) {{
@@ -246,7 +247,7 @@ _define(
 }}""",
     ("log", "tan"),
 )
-_define(
+define(
     "vdigamma_float32",
     f"""
 {INLINE} float vdigamma_float32(float x) {{ return (float)vdigamma_float64(x); }}""",

@@ -265,6 +265,13 @@ def test_precise_calls_libm() -> None:
     assert "vexp" not in program("float64", "precise").source
 
 
+def test_logarithms_are_our_own_where_the_libc_has_no_vector_functions() -> None:
+    source = program("float64", "without libmvec").source
+    assert "vlog_float64(" in source and "vlog1p_float64(" in source and "vexpm1_float64(" in source
+    if "log" in compiler.find_compiler().vector:
+        assert "vlog_float64(" not in program("float64", "vector").source
+
+
 def test_dear_functions_stay_in_vector_loops() -> None:
     if not {"log", "sin"} <= compiler.find_compiler().vector:
         pytest.skip("no vector functions")
