@@ -9,9 +9,9 @@ from lazyarr.backends.c.vecmath import INLINE, define
 # y = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2, log(1 + f) = f - s (f - r(s^2)) in
 # terms of s = f / (2 + f). `more` is what is added to the logarithm, small against it.
 _LOG = """
-  int64_t bits;
-  __builtin_memcpy(&bits, &y, 8);
-  bits += 0x95f619980c433;
+  uint64_t word;
+  __builtin_memcpy(&word, &y, 8);
+  int64_t bits = (int64_t)(word + 0x95f619980c433);
   int64_t mantissa = (bits & 0xfffffffffffff) + 0x3fe6a09e667f3bcd;
   int64_t exponent = ((bits >> 52) & 0xfff) | 0x4330000000000000;
   double k, f;
