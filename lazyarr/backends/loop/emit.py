@@ -28,7 +28,7 @@ from lazyarr.backends.loop.notation import Buffer
 from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scalar_carries
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.statements import Statements
-from lazyarr.backends.loop.tiles import LEAST_MET, Tile
+from lazyarr.backends.loop.tiles import LEAST_MET, Tile, tile_temps
 from lazyarr.backends.loop.values import OFTEN, Scope, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
@@ -161,8 +161,7 @@ class Emitter(Statements):
         private = threads.private_buffers(loop, self.drop)
         if private is None:
             return
-        if loop.tile is not None:
-            private |= set(loop.tile.temps)
+        private |= tile_temps(loop)
         for node in emitted:
             if isinstance(node, For) and threads.splits(node):
                 touched = {

@@ -68,6 +68,13 @@ def add_tiles(block: list, drop: Drop, make: Callable, precise: bool) -> None:
     block[:] = out
 
 
+def tile_temps(loop: Loop) -> set[Buffer]:
+    """Return the vectors of second forms in a loop, of which each thread has its own."""
+    return {
+        b for inner, _ in _outer_loops(loop) if inner.tile is not None for b in inner.tile.temps
+    }
+
+
 def _outer_loops(item: object) -> Iterator[tuple[Loop, tuple[Loop, ...]]]:
     """Yield the outer loops in an item of a block, with those around; none inside a tiled one."""
     stack: list = [(item, ())]
@@ -274,7 +281,8 @@ class _Tiler:
                 parts = [done[a] for a in e.args]
                 varies = any(v for _, v in parts)
                 args = tuple(self._lift(a, outer) if varies and not v else a for a, v in parts)
-                if varies and e.prim == "div" and not parts[1][1] and not self.precise:
+                fixed = varies and not parts[-1][1] and e.dtype.kind == "f"
+                if e.prim == "div" and fixed and not self.precise:
                     scale, inverse = reciprocal(args[1])
                     args = args[0] * self._lift(scale, outer), self._lift(inverse, outer)
                     done[e] = args[0] * args[1], True

@@ -46,7 +46,14 @@ def moments(x: Variable) -> list[Variable]:
     return [op.sum(op.square(x - mean), axis=1) / op.sum(n, axis=1), (x - mean) / n]
 
 
+def complex_rows(x: Variable, y: Variable) -> list[Variable]:
+    """Rows of complex numbers divided by one number each."""
+    z = op.astype(x, "complex128") * 1j + op.exp(op.astype(y, "float64"))
+    return [z / op.sum(z, axis=1, keepdims=True)]
+
+
 WORK = {
+    "complex": complex_rows,
     "softmax": lambda x, y: [soft(x)],
     "sums over all rows": lambda x, y: total_of_rows(x),
     "moments": lambda x, y: moments(x),
@@ -155,7 +162,8 @@ def pairs(d: object, dtype: str = "float64") -> Graph:
     x, y = leaf(N, d, dtype=dtype), leaf(M, d, dtype=dtype)
     apart = op.expand_dims(x, axis=1) - op.expand_dims(y, axis=0)
     squares = op.sum(op.square(apart), axis=2)
-    return expanded(Graph([x, y], [squares, op.min(op.sum(op.abs(apart), axis=2), axis=1)]))
+    near = op.exp(-squares) + op.tanh(op.max(apart, axis=2))
+    return expanded(Graph([x, y], [near, op.min(op.sum(op.abs(apart), axis=2), axis=1)]))
 
 
 @pytest.mark.fast
