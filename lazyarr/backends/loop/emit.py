@@ -114,10 +114,14 @@ class Emitter(Statements):
         elif loop.tile is not None and not self.again:
             self._tiled(loop, loop.tile, total)
         else:
-            counter = self._open(loop)
-            self.loop_values[loop] = of(counter)
-            self.block(loop.items)
-            self._close(counter, total, "serial")
+            self._run(loop, total, of(0))
+
+    def _run(self, loop: Loop, total: Scalar, first: Affine) -> None:
+        """Emit the iterations of a loop from one on."""
+        counter = self._open(loop)
+        self.loop_values[loop] = first + of(counter)
+        self.block(loop.items)
+        self._close(counter, total, "serial")
 
     def _repeat(self, loop: Loop, total: Scalar) -> None:
         """Take the sums of a nest again, with tested products, where one of them is NaN."""
@@ -210,26 +214,27 @@ class Emitter(Statements):
         return functools.reduce(lambda a, b: self.let("and", a, b), tests) if tests else None
 
     def _tiled(self, loop: Loop, tile: Tile, total: Scalar) -> None:
-        """Take short rows in tiles, then those that are left, or all where rows are long."""
-        limit = constant(tile.limit)
-        if tile.packed:
-            few = self.let("lt", self.count(tile.times), constant(LEAST_MET))
-            limit = self.let("select", few, limit, constant(tile.packed))
-        short = self.let("lt", self.count(tile.extent), limit)
-        whole = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
-        tiles = self.let("select", short, whole, constant(0))
+        """Take rows in tiles where they are short, or transposed, then those that are left."""
+        tiles = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
+        if tile.limit:
+            tiles = self.let("select", self._is_short(tile), tiles, constant(0))
         done = self.apply("imul", (tiles, constant(tile.rows)), INT64)
         rest = self.apply("iadd", (total, self.apply("imul", (done, constant(-1)), INT64)), INT64)
         for old, new in tile.sums:
             known = [key for key in self.registers if key[0] == id(old)]
             self.registers |= {(id(new), key[1]): self.registers[key] for key in known}
-        for over, count, first in ((tile.loop, tiles, of(0)), (loop, rest, as_form(done))):
-            counter = self._open(over)
-            self.loop_values[over] = first + of(counter)
-            self.tiling = over is tile.loop
-            self.block(over.items)
-            self.tiling = False
-            self._close(counter, count, "serial")
+        self.tiling = True
+        self._run(tile.loop, tiles, of(0))
+        self.tiling = False
+        self._run(loop, rest, as_form(done))
+
+    def _is_short(self, tile: Tile) -> Scalar:
+        """Return whether the rows of a nest are short enough for tiles."""
+        limit = constant(tile.limit)
+        if tile.packed:
+            few = self.let("lt", self.count(tile.times), constant(LEAST_MET))
+            limit = self.let("select", few, limit, constant(tile.packed))
+        return self.let("lt", self.count(tile.extent), limit)
 
     def _jam(self, loop: Loop, total: Scalar) -> None:
         """Add several rows at a time to a row in memory, then those that are left."""
