@@ -262,6 +262,32 @@ def perceptron(w, v, x, y):  # type: ignore[no-untyped-def]
     return value / T(n), np.dot(x.T, h), grad_v
 
 
+def gaussian_process(q, d, y, eye):  # type: ignore[no-untyped-def]
+    n, T = y.size, y.dtype.type
+    scale, size, noise = exp(T(-2) * q[0]), exp(T(2) * q[1]), exp(T(2) * q[2])
+    smooth = np.empty_like(d)
+    for i in range(n):
+        for j in range(n):
+            smooth[i, j] = size * exp(T(-0.5) * scale * d[i, j])
+    k = smooth.copy()
+    for i in range(n):
+        k[i, i] += noise
+    factor, inverse = np.linalg.cholesky(k), np.linalg.inv(k)
+    weights = np.dot(inverse, y)
+    value, grad = T(-0.5) * np.dot(y, weights), np.zeros_like(q)
+    for i in range(n):
+        value -= log(factor[i, i])
+        for j in range(n):
+            slope = T(0.5) * (weights[i] * weights[j] - inverse[i, j])
+            grad[0] += slope * smooth[i, j] * d[i, j]
+            grad[1] += slope * smooth[i, j]
+        grad[2] += T(0.5) * (weights[i] * weights[i] - inverse[i, i])
+    grad[0] *= scale
+    grad[1] *= T(2)
+    grad[2] *= T(2) * noise
+    return value, grad
+
+
 FLAGS = {"numba": ("contract",), "numba, sums reordered": ("contract", "reassoc")}
 """Names of the two ways to compile a loop; what counts is the faster."""
 

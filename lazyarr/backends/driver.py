@@ -20,6 +20,7 @@ from lazyarr.backends.base import Backend
 from lazyarr.backends.constants import constants_of, lift_data, split
 from lazyarr.backends.cut import Step, cut
 from lazyarr.backends.interpret import InterpretBackend
+from lazyarr.backends.layouts import Layouts
 from lazyarr.config import options
 from lazyarr.errors import BackendError, LazyArrError
 from lazyarr.graph import shapes
@@ -169,7 +170,7 @@ class Program:
 
     def __getstate__(self) -> dict:
         state = {**self.__dict__, "backend": self.backend.name, "lock": None, "name": None}
-        return {k: v for k, v in state.items() if k not in ("_live", "_lifted", "graph")}
+        return {k: v for k, v in state.items() if k not in ("_live", "_lifted", "graph", "layouts")}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
@@ -235,9 +236,24 @@ class Program:
 
     def __call__(self, arrays: Sequence) -> list[np.ndarray]:
         """Return the outputs for concrete inputs of the right dtypes and ranks."""
+        found = self.layouts.find(arrays) if self.layouts is not None else None
+        if found is not None:
+            program, views = found
+            try:
+                return program(views)
+            except LazyArrError:  # told below, of the inputs as they are
+                pass
         if not self.outline.atoms:
             return self.variants[ALL](arrays)
         return self.chosen(arrays)(arrays)
+
+    @cached_property
+    def layouts(self) -> Layouts | None:
+        """The programs for inputs that are not C-contiguous, where the backend gains by them."""
+        enough = getattr(self.backend, "relayout", 0)
+        if not enough or self.named_sizes or self.donated:
+            return None
+        return Layouts(lambda: self.graph, lambda g: Program(g, self.backend.name), enough)
 
     def chosen(self, arrays: Sequence) -> Variant:
         """Return the variant for the sizes of arrays; raise where they do not fit."""

@@ -45,7 +45,8 @@ def expm1_by_parts(xp: Any, make: Callable) -> Callable:
     def run(z):
         x, y = xp.real(z), xp.imag(z)
         half = xp.sin(y / 2)
-        re = xp.expm1(x) * xp.cos(y) - 2 * half * half + 0.0
+        re = xp.expm1(x) * xp.cos(y) - 2 * half * half
+        re = xp.where(re == 0, 0.0, re)  # XLA would drop the sum with 0 that makes -0 a zero
         return make(re, xp.where(y == 0, y, xp.exp(x) * xp.sin(y)))
 
     return run
@@ -93,6 +94,7 @@ def _exponential(xp: Any) -> dict[str, Callable]:
     def expm1(x, y) -> Iterator[tuple]:
         yield (x == INF) & ~xp.isfinite(y), INF, NAN
         yield (x == -INF) & ~xp.isfinite(y), -1.0, 0.0
+        yield (x == -INF) & xp.isfinite(y), -1.0, xp.exp(x) * xp.sin(y)
 
     def log(x, y) -> Iterator[tuple]:
         yield (xp.isinf(x) & xp.isnan(y)) | (xp.isnan(x) & xp.isinf(y)), INF, NAN

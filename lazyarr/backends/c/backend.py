@@ -41,6 +41,7 @@ class CBackend:
     """
 
     name = "c"
+    relayout = 1 << 26  # bytes of copies that are worth a program for their layout
 
     def __init__(self, *, precise: bool | None = None):
         compiler.find_compiler()

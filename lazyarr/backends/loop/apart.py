@@ -12,11 +12,16 @@ from lazyarr.graph.traverse import Graph
 LARGE = 400  # nodes from which it pays to look before
 
 
+def is_large(graph: Graph) -> bool:
+    """Tell whether a graph is so large that the time it takes to compile comes first."""
+    return len(graph.toposort()) >= LARGE
+
+
 def needed_apart(graph: Graph) -> set[Variable]:
     """Return the dear elementwise values of a large graph that loops before and after sums need."""
-    order = graph.toposort()
-    if len(order) < LARGE:
+    if not is_large(graph):
         return set()
+    order = graph.toposort()
     stage, costs = _stages(order)
     found: set[Variable] = set()
     needed: dict[Variable, set[int]] = {}  # the stages of the loops that compute a value

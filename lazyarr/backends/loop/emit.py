@@ -30,7 +30,7 @@ from lazyarr.backends.loop.optimistic import plain_statements, plain_sums, scala
 from lazyarr.backends.loop.schedule import Call, Cycle, Loop, Placed
 from lazyarr.backends.loop.statements import Statements
 from lazyarr.backends.loop.sums import BLOCK, exact_sum
-from lazyarr.backends.loop.tiles import LEAST_MET, Tile
+from lazyarr.backends.loop.tiles import LEAST_MET, Tile, tile_temps
 from lazyarr.backends.loop.values import OFTEN, Scope, as_form
 from lazyarr.graph import scalar, shapes
 from lazyarr.graph.scalar import Scalar
@@ -116,10 +116,14 @@ class Emitter(Statements):
         elif loop.tile is not None and not self.again:
             self._tiled(loop, loop.tile, total)
         else:
-            counter = self._open(loop)
-            self.loop_values[loop] = of(counter)
-            self.block(loop.items)
-            self._close(counter, total, "serial")
+            self._run(loop, total, of(0))
+
+    def _run(self, loop: Loop, total: Scalar, first: Affine) -> None:
+        """Emit the iterations of a loop from one on."""
+        counter = self._open(loop)
+        self.loop_values[loop] = first + of(counter)
+        self.block(loop.items)
+        self._close(counter, total, "serial")
 
     def _repeat(self, loop: Loop, total: Scalar) -> None:
         """Take the sums of a nest again, with tested products, where one of them is NaN."""
@@ -163,8 +167,7 @@ class Emitter(Statements):
         private = threads.private_buffers(loop, self.drop)
         if private is None:
             return
-        if loop.tile is not None:
-            private |= set(loop.tile.temps)
+        private |= tile_temps(loop)
         for node in emitted:
             if isinstance(node, For) and threads.splits(node):
                 touched = {
@@ -213,26 +216,27 @@ class Emitter(Statements):
         return functools.reduce(lambda a, b: self.let("and", a, b), tests) if tests else None
 
     def _tiled(self, loop: Loop, tile: Tile, total: Scalar) -> None:
-        """Take short rows in tiles, then those that are left, or all where rows are long."""
-        limit = constant(tile.limit)
-        if tile.packed:
-            few = self.let("lt", self.count(tile.times), constant(LEAST_MET))
-            limit = self.let("select", few, limit, constant(tile.packed))
-        short = self.let("lt", self.count(tile.extent), limit)
-        whole = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
-        tiles = self.let("select", short, whole, constant(0))
+        """Take rows in tiles where they are short, or transposed, then those that are left."""
+        tiles = self.apply("ifloordiv", (total, constant(tile.rows)), INT64)
+        if tile.limit:
+            tiles = self.let("select", self._is_short(tile), tiles, constant(0))
         done = self.apply("imul", (tiles, constant(tile.rows)), INT64)
         rest = self.apply("iadd", (total, self.apply("imul", (done, constant(-1)), INT64)), INT64)
         for old, new in tile.sums:
             known = [key for key in self.registers if key[0] == id(old)]
             self.registers |= {(id(new), key[1]): self.registers[key] for key in known}
-        for over, count, first in ((tile.loop, tiles, of(0)), (loop, rest, as_form(done))):
-            counter = self._open(over)
-            self.loop_values[over] = first + of(counter)
-            self.tiling = over is tile.loop
-            self.block(over.items)
-            self.tiling = False
-            self._close(counter, count, "serial")
+        self.tiling = True
+        self._run(tile.loop, tiles, of(0))
+        self.tiling = False
+        self._run(loop, rest, as_form(done))
+
+    def _is_short(self, tile: Tile) -> Scalar:
+        """Return whether the rows of a nest are short enough for tiles."""
+        limit = constant(tile.limit)
+        if tile.packed:
+            few = self.let("lt", self.count(tile.times), constant(LEAST_MET))
+            limit = self.let("select", few, limit, constant(tile.packed))
+        return self.let("lt", self.count(tile.extent), limit)
 
     def _add_rows(self, loop: Loop, total: Scalar) -> None:
         """Add rows to rows in memory; many in blocks, whose sums are added exactly."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lazyarr.backends.loop.affine import Affine, Axis
 from lazyarr.backends.loop.notation import Buffer, Repeat, Routine, Statement, accesses, dynamics
-from lazyarr.graph.scalar import PRIMS, Scalar
+from lazyarr.graph.scalar import PRIMS, Scalar, cost
 
 HINT = 256  # stands for the extent of a symbolic axis
 SHORT = 8  # longest axis unrolled
@@ -22,12 +22,16 @@ ALONE = 4  # longest static axis that is unrolled when it is the only one
 
 @dataclass(frozen=True)
 class Order:
-    """Loops from the outside, unrolled axes, the innermost loop's role, and the work inside."""
+    """Loops from the outside, unrolled axes, the innermost loop's role, and the work inside.
+
+    `ops` counts primitives, `cost` weighs them.
+    """
 
     loops: tuple[Axis, ...]
     unrolled: tuple[Axis, ...]
     role: str
     ops: int
+    cost: int = 0
 
 
 def order_of(s: Statement) -> Order:
@@ -53,7 +57,7 @@ def order_of(s: Statement) -> Order:
         role = "serial"
     elif loops and is_strided(s, loops[-1]):
         role = "strided"
-    return Order(tuple(loops), tuple(unrolled), role, ops * copies)
+    return Order(tuple(loops), tuple(unrolled), role, ops * copies, cost(s.value) * copies)
 
 
 def is_strided(s: Statement, axis: Axis) -> bool:

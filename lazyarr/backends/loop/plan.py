@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lazyarr.backends.loop.apart import needed_apart
+from lazyarr.backends.loop.apart import is_large, needed_apart
 from lazyarr.backends.loop.build import lower
 from lazyarr.backends.loop.collapse import collapse
 from lazyarr.backends.loop.emit import Emitter
@@ -139,9 +139,12 @@ def plan(
     if by_length:
         add_tiles(block, drop, program.buffer, precise)
     many = _written_often(block)
+    twins = not is_large(graph)
     functions = [
         _function(
-            f"part{k}", items, Emitter(many, drop, program.buffer, precise, threads > 1, by_length)
+            f"part{k}",
+            items,
+            Emitter(many, drop, program.buffer, precise, threads > 1, by_length, twins),
         )
         for k, items in enumerate(_segments(block, segment))
     ]

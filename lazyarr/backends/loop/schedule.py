@@ -25,6 +25,7 @@ from lazyarr.backends.loop.notation import (
 from lazyarr.backends.loop.order import Order, order_of
 
 MOST_OPS = 600  # scalar operations in one loop, beyond which nothing more joins it
+MOST_ONCE = 60  # cost of scalar work once a row; dearer work has a vector loop over the rows
 MOST_SUMS = 32  # reductions in one loop: each is a register, and what spills is slow to compile
 
 
@@ -40,8 +41,13 @@ class Loop:
     why: str = ""  # why the first statement did not join the loop of what it reads
     tile: "object | None" = None  # its second form, tiles.py
 
-    def has_room(self, ops: int, sums: bool) -> bool:
-        """Tell whether a statement of so many operations, one that sums here or not, may join."""
+    def has_room(self, ops: int, sums: bool, once: int) -> bool:
+        """Tell whether a statement of so many operations, one that sums here or not, may join.
+
+        `once` is its cost where it would stand beside the loops in this one.
+        """
+        if self.role == "outer" and once > MOST_ONCE:
+            return False
         return self.ops + ops <= MOST_OPS and not (sums and len(self.starts) >= MOST_SUMS)
 
 
@@ -118,7 +124,7 @@ class Scheduler:
             inside = [p for p in producers if p.path[:depth] == path]
             role = order.role if depth == len(order.loops) - 1 else "outer"
             sums = axis in s.reduced and not any(a in s.reduced for a in order.loops[:depth])
-            new = order.ops, sums
+            new = order.ops, sums, order.cost if role == "vector" else 0
             loop = self._find(block, inside, depth, axis, role, s, new)
             if loop is None:
                 loop = Loop(axis.extent, role)
@@ -171,6 +177,8 @@ class Scheduler:
                 if p.loops[depth] in p.statement.reduced:
                     return f"{p.statement.buffer.name} is complete only after the loop before"
                 return f"reads {p.statement.buffer.name} where other iterations wrote"
+        if loop.role == "outer" and role != "outer" and new[2] > MOST_ONCE:
+            return "dear work on many rows"
         if not loop.has_room(*new):
             return f"the loop before has {loop.ops} operations, {len(loop.starts)} of them sums"
         return f"a {role} loop, the one before is {loop.role}"

@@ -64,8 +64,9 @@ class Statements(Values):
         precise: bool = False,
         threads: bool = False,
         by_length: bool = True,
+        twins: bool = True,
     ):
-        super().__init__(drop, precise)
+        super().__init__(drop, precise, twins)
         self.threads, self.by_length = threads, by_length
         self.many, self.make = many, make
         self.loop_values: dict[Loop, Affine] = {}

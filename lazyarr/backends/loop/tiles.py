@@ -6,6 +6,9 @@ has lanes, `for block: for j: for row in tile`, where every inner loop is one ve
 row keeps to itself becomes one vector in the tile. The rows that fill no tile, and all longer ones,
 take the plain form.
 
+Nests that transpose take the second form whatever their length: each row of the one array is a
+column of the other, of which a tile reads or writes whole cache lines.
+
 Where a loop around the nest meets the same rows again and again, as distances between all pairs do,
 the rows are packed before it in the order in which tiles read them, and longer ones are worth it.
 """
@@ -17,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from lazyarr.backends.loop.affine import Affine, Axis, Dynamic, of, substitute
 from lazyarr.backends.loop.collapse import with_accesses
 from lazyarr.backends.loop.notation import Access, Buffer, Position, Statement, accesses
-from lazyarr.backends.loop.order import count_ops, walk
+from lazyarr.backends.loop.order import GOOD_STEPS, count_ops, walk
 from lazyarr.backends.loop.roots import HOIST_COST
 from lazyarr.backends.loop.schedule import Loop, Placed, placements
 from lazyarr.backends.loop.values import is_dear, reciprocal
@@ -30,6 +33,7 @@ SHORT_STORED = 1  # the same where rows are stored: elements of a tile lie apart
 SHORT_DEAR = 4  # the same for rows of exponentials and the like
 SHORT_PACKED = 8  # the same for rows that are packed and met
 LEAST_MET = 8  # times or more
+TURNED = 8  # rows in a tile that transposes: elements of a cache line, and streams of a cache
 MOST_OPS = 200  # scalar operations of a nest that may be printed twice
 
 Drop = Mapping[Buffer, tuple[int, ...]]
@@ -39,7 +43,8 @@ Drop = Mapping[Buffer, tuple[int, ...]]
 class Tile:
     """The second form of a nest: its loop over tiles, taken where `extent` is below `limit`.
 
-    Rows met at least `LEAST_MET` times, as `times` says, may be as long as `packed`.
+    Without a limit it is always taken. Rows met at least `LEAST_MET` times, as `times` says, may
+    be as long as `packed`.
     """
 
     loop: Loop
@@ -53,7 +58,8 @@ class Tile:
 
     def __str__(self) -> str:
         more = f", or {self.packed} where {self.times} >= {LEAST_MET}" if self.packed else ""
-        return f"{self.rows} at a time where {self.extent} < {self.limit}{more}"
+        where = f" where {self.extent} < {self.limit}" if self.limit else ""
+        return f"{self.rows} at a time{where}{more}"
 
 
 def add_tiles(block: list, drop: Drop, make: Callable, precise: bool) -> None:
@@ -66,6 +72,13 @@ def add_tiles(block: list, drop: Drop, make: Callable, precise: bool) -> None:
             out += [tiler.packing(*pack) for pack in tiler.packs.values()] if loop.tile else []
         out.append(item)
     block[:] = out
+
+
+def tile_temps(loop: Loop) -> set[Buffer]:
+    """Return the vectors of second forms in a loop, of which each thread has its own."""
+    return {
+        b for inner, _ in _outer_loops(loop) if inner.tile is not None for b in inner.tile.temps
+    }
 
 
 def _outer_loops(item: object) -> Iterator[tuple[Loop, tuple[Loop, ...]]]:
@@ -103,10 +116,13 @@ class _Tiler:
         self.lanes = min(max(VECTOR // size, 4), 16)
         self.block, self.row = Axis(self.loop.extent, "block"), Axis(self.lanes, "row")
         self.along = Axis(self.rows[0].extent, "along")
-        self.limit, self.packed = self._limits()
-        if isinstance(self.along.extent, int) and self.along.extent >= max(self.limit, self.packed):
+        self.limit, self.packed, turns = *self._limits(), self._turns()
+        if turns:
+            self.lanes, self.limit, self.packed = TURNED, 0, 0
+            self.row = Axis(self.lanes, "row")
+        elif not self._is_short() or any(row.role != "vector" for row in self.rows):
             return None
-        if self.limit == 0 or not all(map(self._keep, self.nodes)):
+        if not all(map(self._keep, self.nodes)):
             return None
         self.over = Loop(self.loop.extent, "outer")
         tile = self._tile(self.over)
@@ -130,6 +146,25 @@ class _Tiler:
         if stored or not strided or not all(self._is_packed(n, a) for n, a in strided):
             return limit * self.lanes, 0
         return limit * self.lanes, SHORT_PACKED * self.lanes
+
+    def _is_short(self) -> bool:
+        """Tell whether rows may be short enough."""
+        extent, most = self.along.extent, max(self.limit, self.packed)
+        return most > 0 and not (isinstance(extent, int) and extent >= most)
+
+    def _turns(self) -> bool:
+        """Tell whether something is walked by ones along the nest's loop, and by strides inside."""
+        if len(self.loop.items) > 1 or any(map(_sums_row, self.inside)):
+            return False
+        found = False
+        for node in self.inside:
+            own, along = self._own(node), node.loops[-1]
+            for a in (node.statement.target, *accesses(node.statement.value)):
+                offset = a.offset(self.drop.get(a.buffer, ()))
+                found |= (
+                    offset.coefficient(own) == 1 and offset.coefficient(along) not in GOOD_STEPS
+                )
+        return found
 
     def _strided(self, node: Placed) -> list[Access]:
         """Return what a statement reads by strides along the rows of a tile."""
@@ -167,7 +202,7 @@ class _Tiler:
         if not self.rows or not isinstance(self.rows[0].extent, int | Size):
             return False
         fine = all(
-            row.role == "vector"
+            row.role in ("vector", "strided")
             and row.extent == self.rows[0].extent
             and all(isinstance(n, Placed) for n in row.items)
             for row in self.rows
@@ -206,7 +241,7 @@ class _Tiler:
         for d, size in enumerate(b.shape):
             if d in self.drop[b]:
                 continue
-            if not isinstance(size, int) and size != self.along.extent:
+            if not isinstance(size, int) and (size != self.along.extent or not self.limit):
                 return False
             shape.append(size if isinstance(size, int) else max(self.limit, self.packed))
         self.temps[b] = self.make("v", b.dtype, (*shape, self.lanes))
@@ -274,7 +309,8 @@ class _Tiler:
                 parts = [done[a] for a in e.args]
                 varies = any(v for _, v in parts)
                 args = tuple(self._lift(a, outer) if varies and not v else a for a, v in parts)
-                if varies and e.prim == "div" and not parts[1][1] and not self.precise:
+                fixed = varies and not parts[-1][1] and e.dtype.kind == "f"
+                if e.prim == "div" and fixed and not self.precise:
                     scale, inverse = reciprocal(args[1])
                     args = args[0] * self._lift(scale, outer), self._lift(inverse, outer)
                     done[e] = args[0] * args[1], True

@@ -87,11 +87,14 @@ def as_form(atom: Scalar) -> Affine:
 class Values:
     """The scopes of one function and what is known in them.
 
-    `drop` holds the dimensions of buffers that have no memory.
+    `drop` holds the dimensions of buffers that have no memory. With `twins` a loop may stand twice,
+    once for numbers that need care.
     """
 
-    def __init__(self, drop: dict[Buffer, tuple[int, ...]], precise: bool = False):
-        self.drop, self.precise = drop, precise
+    def __init__(
+        self, drop: dict[Buffer, tuple[int, ...]], precise: bool = False, twins: bool = True
+    ):
+        self.drop, self.precise, self.twins = drop, precise, twins
         self.scopes = [Scope(None, 0)]
         self.counter = itertools.count()
         self.axis_values: dict[object, Affine] = {}
@@ -257,11 +260,12 @@ class Values:
 
         A loop of cheap work does so where d is normal, and divides in another loop where it is not.
         One with dear functions scales both factors by a power of two instead: registers are scarce.
+        So does one in a large graph, where twins take long to compile.
         """
         high, low, down, up = RANGE[d.dtype.itemsize]
         number = functools.partial(scalar.const, dtype=d.dtype)
         self._here.inverted = True
-        if d.prim != "const" and not self._here.dear:
+        if d.prim != "const" and self.twins and not self._here.dear:
             self._here.divisors[d] = None
             return self.let("mul", x, self.let("div", number(1), d))
         size = self.let("abs", d)

@@ -48,6 +48,7 @@ class NumbaBackend:
     """Compiles graphs with Numba."""
 
     name = "numba"
+    relayout = 1 << 30  # bytes of copies that are worth a program for their layout
 
     def supports(self, node: Variable) -> bool:
         """Tell whether a node can be part of a compiled program."""

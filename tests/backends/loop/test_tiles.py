@@ -46,7 +46,14 @@ def moments(x: Variable) -> list[Variable]:
     return [op.sum(op.square(x - mean), axis=1) / op.sum(n, axis=1), (x - mean) / n]
 
 
+def complex_rows(x: Variable, y: Variable) -> list[Variable]:
+    """Rows of complex numbers divided by one number each."""
+    z = op.astype(x, "complex128") * 1j + op.exp(op.astype(y, "float64"))
+    return [z / op.sum(z, axis=1, keepdims=True)]
+
+
 WORK = {
+    "complex": complex_rows,
     "softmax": lambda x, y: [soft(x)],
     "sums over all rows": lambda x, y: total_of_rows(x),
     "moments": lambda x, y: moments(x),
@@ -155,7 +162,8 @@ def pairs(d: object, dtype: str = "float64") -> Graph:
     x, y = leaf(N, d, dtype=dtype), leaf(M, d, dtype=dtype)
     apart = op.expand_dims(x, axis=1) - op.expand_dims(y, axis=0)
     squares = op.sum(op.square(apart), axis=2)
-    return expanded(Graph([x, y], [squares, op.min(op.sum(op.abs(apart), axis=2), axis=1)]))
+    near = op.exp(-squares) + op.tanh(op.max(apart, axis=2))
+    return expanded(Graph([x, y], [near, op.min(op.sum(op.abs(apart), axis=2), axis=1)]))
 
 
 @pytest.mark.fast
@@ -248,3 +256,30 @@ def test_random_rows(seed: int) -> None:
         for got, want in zip(out, evaluate(graph, arrays), strict=True):
             tolerance = 1e-4 if got.dtype == np.float32 else 1e-11
             np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+TURNED = {
+    "transposed": lambda x: [op.permute_dims(x, (1, 0)) * 2.0],
+    "with itself": lambda x: [op.exp(x) + op.permute_dims(x, (1, 0))],
+    "diagonals": lambda x: [op.tril(op.permute_dims(x, (1, 0))) - op.permute_dims(x, (1, 0))],
+}
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
+@pytest.mark.parametrize("work", TURNED)
+def test_transposes_of_every_size(work: str, dtype: str) -> None:
+    x = leaf(N, N if work == "with itself" else M, dtype=dtype)
+    made = TURNED[work](x) if dtype != "int8" else [op.permute_dims(x, (1, 0)) + 1]
+    graph = expanded(Graph([x], made))
+    planned = plan(graph)
+    check(planned)
+    assert tiles(planned) == [] and "8 at a time" in planned.explain()
+    program = get_backend("c").compile(graph)
+    rng = np.random.default_rng(0)
+    for rows, columns in ((0, 5), (1, 1), (7, 20), (8, 8), (9, 30), (40, 7)):
+        shape = (rows, rows if x.shape[0] is x.shape[1] else columns)
+        arrays = [(rng.normal(size=shape) * 9).astype(dtype)]
+        out, code = program(arrays)
+        assert code == 0
+        assert_same(out, evaluate(graph, arrays))
