@@ -393,9 +393,10 @@ def build(
     stats.count("compiles")
     stats.count(f"compiles {backend.name}")
     record: list = []
-    spec = sizes.specialise(graph, pattern, lambda g: pipeline.run(g, record=record))
-    ready, recipe = split(spec.graph, n_data)
-    steps, slots, outputs = cut(ready, backend)
+    with base.collector_off():
+        spec = sizes.specialise(graph, pattern, lambda g: pipeline.run(g, record=record))
+        ready, recipe = split(spec.graph, n_data)
+        steps, slots, outputs = cut(ready, backend)
     whole = len(steps) == 1 and steps[0].graph is ready
     given = {"donated": donated} if donated and whole and hasattr(backend, "donates") else {}
     for step in steps:

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
+from lazyarr.backends.base import collector_off
 from lazyarr.backends.c import compiler, complexfns, launcher, mathfns, recorder
 from lazyarr.backends.c.foreign import pointers_of
 from lazyarr.backends.c.launcher import Pointers, launch
@@ -71,9 +72,10 @@ class CBackend:
         found = compiler.find_compiler()
         vector = frozenset() if precise else found.vector
         threads = options.threads if found.openmp else 1
-        planned = plan(graph, precise=precise, threads=threads)
-        planned.reuse = reusable(planned.functions, donated) if donated else {}
-        source = to_c(planned, vector=vector, precise=precise, versions=found.clones)
+        with collector_off():
+            planned = plan(graph, precise=precise, threads=threads)
+            planned.reuse = reusable(planned.functions, donated) if donated else {}
+            source = to_c(planned, vector=vector, precise=precise, versions=found.clones)
         names = tuple(v.name or "" for v in graph.inputs)
         flags = compiler.PRECISE if precise else ()
         flags = (*flags, *compiler.OPENMP) if planned.threads > 1 else flags
