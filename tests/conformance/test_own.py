@@ -7,6 +7,7 @@ import pytest
 from conformance import baseline
 from conformance.own import supervise
 from conformance.own.check import Options
+from tests.backend_params import parameter
 
 pytestmark = pytest.mark.slow
 
@@ -40,3 +41,12 @@ def test_lazyarr_fails_only_its_baseline(name) -> None:
     assert not run.error
     assert len(run.results) > 2400
     assert not baseline.verdict(run)
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("backend", [parameter("torch"), parameter("jax")])
+def test_special_cases_of_the_array_libraries(backend: str) -> None:
+    run = supervise.check(f"lazyarr:{backend}", Options(examples=3), ["special"])
+    assert not run.error
+    assert len(run.results) > 800
+    assert not supervise.bad(run)

@@ -1,9 +1,10 @@
 """Complex functions with the standard's special values, over the functions of any namespace.
 
 A namespace's own function is right for finite numbers; beside infinity, NaN and signed zeros
-libraries differ. Each rule below is a function of the parts x, y of z that yields `(condition, real
-part, imaginary part)`: where the condition holds, the result has these parts. Rules of the circular
-functions are those of the hyperbolic ones turned by i.
+libraries differ. On the axes functions are those of real numbers, and zeros keep their signs. Each
+rule below is a function of the parts x, y of z that yields `(condition, real part, imaginary
+part)`: where the condition holds, the result has these parts. Rules of the circular functions are
+those of the hyperbolic ones turned by i.
 """
 
 import math
@@ -61,10 +62,13 @@ def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
     hyperbolic = _hyperbolic(xp, copysign)
 
     def sin(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.sin(x), xp.where(xp.cos(x) < 0, -y, y)
+        yield x == 0, x, xp.sinh(y)
         yield (y == 0) & ~xp.isfinite(x), NAN, y
         yield xp.isinf(y) & ~xp.isfinite(x), NAN, INF
 
     def cos(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.cos(x), xp.where(xp.sin(x) < 0, y, -y)
         yield from hyperbolic["cosh"](-y, x)
 
     def acos(x, y) -> Iterator[tuple]:
@@ -81,15 +85,26 @@ def _rules(xp: Any, copysign: Callable) -> dict[str, Callable]:
 
         return run
 
-    circular = {"sin": sin, "cos": cos, "acos": acos, "tan": turned("tanh")}
-    inverse = {"asin": turned("asinh"), "atan": turned("atanh")}
+    def tan(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.tan(x), y
+        yield from turned("tanh")(x, y)
+
+    def atan(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.atan(x), y
+        yield from turned("atanh")(x, y)
+
+    circular = {"sin": sin, "cos": cos, "acos": acos, "tan": tan}
+    inverse = {"asin": turned("asinh"), "atan": atan}
     return {**_exponential(xp), **hyperbolic, **circular, **inverse}
 
 
 def _exponential(xp: Any) -> dict[str, Callable]:
     def exp(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.exp(x), y
         yield (x == INF) & ~xp.isfinite(y), INF, NAN
         yield (x == -INF) & ~xp.isfinite(y), 0.0, 0.0
+        sides = (xp.where(part(y) < 0, -0.0, 0.0) for part in (xp.cos, xp.sin))
+        yield (x == -INF) & xp.isfinite(y) & (y != 0), *sides
 
     def expm1(x, y) -> Iterator[tuple]:
         yield (x == INF) & ~xp.isfinite(y), INF, NAN
@@ -126,14 +141,17 @@ def _exponential(xp: Any) -> dict[str, Callable]:
 
 def _hyperbolic(xp: Any, copysign: Callable) -> dict[str, Callable]:
     def cosh(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.cosh(x), xp.where(xp.signbit(x), -y, y)
         yield (x == 0) & ~xp.isfinite(y), NAN, 0.0
         yield xp.isinf(x) & ~xp.isfinite(y), INF, NAN
 
     def sinh(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.sinh(x), y
         yield (x == 0) & ~xp.isfinite(y), x, NAN
         yield xp.isinf(x) & ~xp.isfinite(y), INF, NAN
 
     def tanh(x, y) -> Iterator[tuple]:
+        yield y == 0, xp.tanh(x), y
         yield (x == 0) & ~xp.isfinite(y), x, NAN
         yield xp.isinf(x) & xp.isfinite(y), xp.sign(x), copysign(y * 0, y)
 
