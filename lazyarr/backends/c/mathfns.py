@@ -276,10 +276,21 @@ static void gemm_one_S(T *restrict out, const T *restrict a, const T *restrict b
     }
   }
 }
+static int64_t triangle_S(const T *a, int64_t n) { /* 1: nothing above the diagonal, 2: below */
+  int64_t above = 0, below = 0;
+  for (int64_t i = 0; i < n && !(above && below); i++)
+    for (int64_t j = 0; j < i && !(above && below); j++) {
+      above |= a[j * n + i] != 0;
+      below |= a[i * n + j] != 0;
+    }
+  return !above ? 1 : !below ? 2 : 0;
+}
 static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, int64_t m, int64_t n,
-                      int64_t k, int64_t at, int64_t bt, int64_t absorb, void *fn, void *syrk) {
+                      int64_t k, int64_t at, int64_t bt, int64_t absorb, void *fn, void *syrk,
+                      void *trmm) {
   int mi = (int)m, ni = (int)n, ki = (int)k, lda = at ? mi : ki, ldb = bt ? ki : ni;
   T one = 1, zero = 0;
+  int64_t triangle = 0; /* its zeros absorb: half of the product */
   double least = sizeof(T) > sizeof(__real__ one) ? 1000 : 8000; /* products worth a call */
   for (int64_t c = 0; c < batch; c++, out += m * n, a += m * k, b += k * n) {
     if (!fn || k == 0 || (m | n | k) >> 31 || (double)m * (double)n * (double)k <= least) {
@@ -290,6 +301,11 @@ static int64_t gemm_S(T *restrict out, const T *a, const T *b, int64_t batch, in
       for (int64_t i = 0; i < m; i += 16)
         for (int64_t j = i; j < m; j++)
           for (int64_t r = i; r < i + 16 && r < j; r++) out[r * m + j] = out[j * m + r];
+    } else if (absorb && trmm && m == k && !bt && (triangle = triangle_S(a, m))) {
+      for (int64_t i = 0; i < m * n; i++) out[i] = b[i];
+      ((void (*)(char *, char *, char *, char *, int *, int *, T *, T *, int *, T *, int *))trmm)(
+          "R", triangle == 1 ? "U" : "L", at ? "T" : "N", "N", &ni, &mi, &one, (T *)a, &mi, out,
+          &ni);
     } else { /* C^T = B^T A^T */
       ((void (*)(char *, char *, int *, int *, int *, T *, T *, int *, T *, int *, T *, T *,
                  int *))fn)(bt ? "T" : "N", at ? "T" : "N", &ni, &mi, &ki, &one, (T *)b, &ldb,

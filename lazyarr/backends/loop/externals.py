@@ -10,7 +10,7 @@ import numpy as np
 EXTERNALS: dict[str, tuple[str, ...]] = {
     "cholesky": ("potrf",),
     "solve_triangular": ("trsm",),
-    "gemm": ("gemm", "syrk"),
+    "gemm": ("gemm", "syrk", "trmm"),
     "gemv": ("gemv",),
     "solve": ("getrf", "getrs"),
     "inverse": ("getrf", "getri"),

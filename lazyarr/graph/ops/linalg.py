@@ -333,7 +333,9 @@ def _first_bad(x: np.ndarray) -> str:
 def _cholesky_vjp(g, y, x):
     """Reverse rule with a Hermitian cotangent. Source: Murray 2016, arXiv 1602.07527."""
     across = conjugate(y)
-    inner = op.tril(op.matmul(adjoint(y), conjugate(g)))
+    *batch, i, j, k = range(y.ndim + 1)
+    spec = ((*batch, i, j), (*batch, j, k), (*batch, i, k))
+    inner = op.tril(op.contract(adjoint(y), conjugate(g), spec, absorb=True))
     n, dtype = x.shape[-1], dtypes.real_of(x.dtype)
     inner = op.multiply(inner, op.subtract(1, op.multiply(op.eye(n, dtype=dtype), 0.5)))
     half = solve_lower(across, adjoint(inner), trans=True)
