@@ -251,7 +251,8 @@ class Program:
     def layouts(self) -> Layouts | None:
         """The programs for inputs that are not C-contiguous, where the backend gains by them."""
         enough = getattr(self.backend, "relayout", 0)
-        if not enough or self.named_sizes or self.donated:
+        foreign = any(s is None for s in self.outline.shapes)  # types from outside
+        if not enough or self.named_sizes or self.donated or foreign:
             return None
         return Layouts(lambda: self.graph, lambda g: Program(g, self.backend.name), enough)
 

@@ -117,3 +117,15 @@ def test_layouts() -> None:
     assert layout_of(a.transpose(1, 2, 0)) == Layout((2, 0, 1), ())
     assert layout_of(a[::-1].T) == Layout((2, 1, 0), (2,))
     assert layout_of(np.zeros(10**5)[::-1]) == Layout((0,), (0,))
+
+
+@pytest.mark.backends
+def test_named_dims_and_state(at_once) -> None:
+    x = xp.symbol("x", dims=("a", "b"), shape=(None, None), dtype=xp.float64)
+    total = xp.shared(np.asfortranarray(np.zeros((6, 4))))
+    f = xp.function([x], (x - x.mean("b")).sum("a"), updates=[(total, total + x.data)], backend="c")
+    a = np.asfortranarray(np.random.default_rng(0).normal(size=(6, 4)))
+    for _ in range(2):
+        got = f(a)
+    np.testing.assert_allclose(np.asarray(got), (a - a.mean(1, keepdims=True)).sum(0), rtol=1e-12)
+    np.testing.assert_array_equal(total.get_value(), a + a)
