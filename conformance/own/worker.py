@@ -19,7 +19,7 @@ from conformance.own.run import run
 def main() -> None:
     """Run the checks that the command line asks for."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("library")
+    parser.add_argument("name")
     parser.add_argument("--examples", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--only", nargs="*", default=[])
@@ -32,7 +32,7 @@ def main() -> None:
         out.write(json.dumps(what) + "\n")
 
     numpy_strategies()  # so that no check pays for it
-    library = load(args.library)
+    library = load(args.name)
     checks = catalogue.checks(library, args.only)
     say(total=len(checks), version=library.version)
     options = Options(args.examples, args.seconds)

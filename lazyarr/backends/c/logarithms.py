@@ -4,7 +4,7 @@ libmvec's are faster; without it (musl, macOS, old glibc) a loop would call libm
 time. Float32 is computed in float64.
 """
 
-from lazyarr.backends.c.vecmath import INLINE, define
+from lazyarr.backends.c.vecmath import EXPONENTIAL, INLINE, define
 
 # y = 2^k (1 + f) with 1 + f between the roots of 1/2 and 2, log(1 + f) = f - s (f - r(s^2)) in
 # terms of s = f / (2 + f). `more` is what is added to the logarithm, small against it.
@@ -67,21 +67,7 @@ define(
 {INLINE} double vexpm1_float64(double x) {{
   double y = x > -50.0 ? x : -50.0;
   y = y < 710.0 ? y : 710.0;
-  double k = y * 0x1.71547652b82fep0 + 0x1.8p52;
-  int64_t n;
-  __builtin_memcpy(&n, &k, 8);
-  k -= 0x1.8p52;
-  double r = __builtin_fma(k, -0x1.62e42fefa39efp-1, y);
-  r = __builtin_fma(k, -0x1.abc9e3b39803fp-56, r);
-  double r2 = r * r, r4 = r2 * r2;
-  double a = __builtin_fma(0x1.5555555555556p-3, r, 0.5);
-  double b = __builtin_fma(0x1.11111111109a6p-7, r, 0x1.5555555553d37p-5);
-  double c = __builtin_fma(0x1.a01a01a7cebcdp-13, r, 0x1.6c16c1789d1d7p-10);
-  double d = __builtin_fma(0x1.71de0d85293b8p-19, r, 0x1.a019b8ca26fcfp-16);
-  double e = __builtin_fma(0x1.af390ba7e6f47p-26, r, 0x1.2891d4ffbb0f9p-22);
-  c = __builtin_fma(e, r4, __builtin_fma(d, r2, c));
-  double p = __builtin_fma(c, r4, __builtin_fma(b, r2, a));
-  p = __builtin_fma(r2, p, r);
+{EXPONENTIAL}  p = __builtin_fma(r2, p, r);
   int64_t bits = (int64_t)(((uint64_t)n << 52) + 0x3fe0000000000000ull);
   double h;
   __builtin_memcpy(&h, &bits, 8);

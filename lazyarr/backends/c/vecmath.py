@@ -19,14 +19,8 @@ def define(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
 
 INLINE = "static inline __attribute__((always_inline))"
 
-# x = k log 2 + r, exp(x) = 2^k (1 + r + r^2 p(r)); 2^k in two steps, so that subnormals come out
-# right. A lane whose result is 0 must not get there by underflow, which takes 150 cycles.
-define(
-    "vexp_float64",
-    f"""
-{INLINE} double vexp_float64(double x) {{
-  double y = x > -745.2 ? x : 0.0;
-  y = y < 710.0 ? y : 710.0;
+# y = k log 2 + r, exp(y) = 2^k (1 + r + r^2 p(r)): n is k as an integer.
+EXPONENTIAL = """\
   double k = y * 0x1.71547652b82fep0 + 0x1.8p52;
   int64_t n;
   __builtin_memcpy(&n, &k, 8);
@@ -41,7 +35,17 @@ define(
   double e = __builtin_fma(0x1.af390ba7e6f47p-26, r, 0x1.2891d4ffbb0f9p-22);
   c = __builtin_fma(e, r4, __builtin_fma(d, r2, c));
   double p = __builtin_fma(c, r4, __builtin_fma(b, r2, a));
-  p = 1.0 + __builtin_fma(r2, p, r);
+"""
+
+# exp(x) with 2^k in two steps, so that subnormals come out
+# right. A lane whose result is 0 must not get there by underflow, which takes 150 cycles.
+define(
+    "vexp_float64",
+    f"""
+{INLINE} double vexp_float64(double x) {{
+  double y = x > -745.2 ? x : 0.0;
+  y = y < 710.0 ? y : 710.0;
+{EXPONENTIAL}  p = 1.0 + __builtin_fma(r2, p, r);
   int64_t half = (int64_t)((uint64_t)n << 51) & (int64_t)0xfff0000000000000ull, bits;
   int64_t rest = (int64_t)((uint64_t)n << 52) - half + 0x3ff0000000000000ll;
   __builtin_memcpy(&bits, &p, 8);

@@ -24,6 +24,7 @@ from lazyarr.backends.loop.order import GOOD_STEPS, count_ops, walk
 from lazyarr.backends.loop.roots import HOIST_COST
 from lazyarr.backends.loop.schedule import Loop, Placed, placements
 from lazyarr.backends.loop.values import is_dear, reciprocal
+from lazyarr.graph import scalar
 from lazyarr.graph.scalar import Scalar, cost
 from lazyarr.graph.shapes import Size
 
@@ -311,7 +312,7 @@ class _Tiler:
                 args = tuple(self._lift(a, outer) if varies and not v else a for a, v in parts)
                 fixed = varies and not parts[-1][1] and e.dtype.kind == "f"
                 if e.prim == "div" and fixed and not self.precise:
-                    scale, inverse = reciprocal(args[1])
+                    scale, inverse = reciprocal(args[1], scalar.apply)
                     args = args[0] * self._lift(scale, outer), self._lift(inverse, outer)
                     done[e] = args[0] * args[1], True
                 else:

@@ -4,9 +4,8 @@
 affine form, `load` an element of a buffer: what this iteration stored there, or a read.
 """
 
-import functools
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -55,17 +54,18 @@ class Scope:
         )
 
 
-def reciprocal(d: Scalar) -> tuple[Scalar, Scalar]:
+def reciprocal(d: Scalar, make: Callable[..., Scalar]) -> tuple[Scalar, Scalar]:
     """Return a power of two and the reciprocal of its product with a divisor.
 
     The scale is not 1 where the divisor or its reciprocal is not a normal number, so that no
     quotient overflows or vanishes that would not; 0, infinities and NaN divide as ever.
+    `make(primitive, *operands)` makes what they are made of.
     """
-    high, low, down, up = RANGE[d.dtype.itemsize]
-    one, size = scalar.const(1, d.dtype), scalar.apply("abs", d)
-    scale = scalar.apply("select", size < low, scalar.const(up, d.dtype), one)
-    scale = scalar.apply("select", scalar.const(high, d.dtype) < size, down, scale)
-    return scale, one / (d * scale)
+    high, low, down, up = (scalar.const(x, d.dtype) for x in RANGE[d.dtype.itemsize])
+    one, size = scalar.const(1, d.dtype), make("abs", d)
+    scale = make("select", make("lt", size, low), up, one)
+    scale = make("select", make("lt", high, size), down, scale)
+    return scale, make("div", one, make("mul", d, scale))
 
 
 def is_dear(item: object) -> bool:
@@ -262,23 +262,20 @@ class Values:
         One with dear functions scales both factors by a power of two instead: registers are scarce.
         So does one in a large graph, where twins take long to compile.
         """
-        high, low, down, up = RANGE[d.dtype.itemsize]
-        number = functools.partial(scalar.const, dtype=d.dtype)
         self._here.inverted = True
-        if d.prim != "const" and self.twins and not self._here.dear:
+        if d.prim != "const" and not self._here.dear:
             self._here.divisors[d] = None
-            return self.let("mul", x, self.let("div", number(1), d))
-        size = self.let("abs", d)
-        scale = self.let("select", self.let("lt", size, number(low)), number(up), number(1))
-        scale = self.let("select", self.let("lt", number(high), size), number(down), scale)
-        inverse = self.let("div", number(1), self.let("mul", d, scale))
+            return self.let("mul", x, self.let("div", scalar.const(1, d.dtype), d))
+        scale, inverse = reciprocal(d, self.let)
         if scale.prim != "const" or scale.args[0] != 1:
             x = self.let("mul", x, scale)
         return self.let("mul", x, inverse)
 
     def is_normal(self, d: Scalar) -> Scalar:
-        """Return whether a divisor and its reciprocal are normal numbers, so that no product with
-        the reciprocal overflows or vanishes that the quotient would not."""
+        """Return whether a divisor and its reciprocal are normal numbers.
+
+        Then no product with the reciprocal overflows or vanishes that the quotient would not.
+        """
         high, low, _, _ = RANGE[d.dtype.itemsize]
         size = self.let("abs", d)
         above = self.let("le", scalar.const(low, d.dtype), size)
