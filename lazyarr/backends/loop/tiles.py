@@ -289,6 +289,7 @@ class _Tiler:
         loops[-1].items.append(made)
         if own in node.statement.reduced:
             tile.sums.append((node, made))
+            self.over.starts.append(made)
             return
         first = made.first_reduced()
         if first is not None:

@@ -130,19 +130,29 @@ def test_one_row_does_not_touch_the_others(special: float) -> None:
 def test_dear_work_of_a_row_is_done_once() -> None:
     """The logarithm of a row's sum stands in a loop over rows, not in that over its elements."""
     planned = plan(graph_of("sums over all rows", "float64"))
-    nests = [n for n in planned.functions[0].body if isinstance(n, ir.For)]
-    (tile,) = [n for n in nests if any(isinstance(m, ir.For) for m in n.body)][:1]
-    for along in (n for n in tile.body if isinstance(n, ir.For) and n.kind == "serial"):
-        inside = [n.value.prim for n in ir.walk(along.body) if isinstance(n, ir.Let)]
-        assert "log" not in inside
+    along = elements_of_tiles(planned)
+    inside = [n.value.prim for a in along for n in ir.walk(a.body) if isinstance(n, ir.Let)]
+    assert "exp" in inside
+    assert "log" not in inside
+
+
+def elements_of_tiles(planned: Plan) -> list[ir.For]:
+    """The loops over elements in tiles: each holds one loop, over the rows of a tile."""
+    found = []
+    for n in ir.walk(planned.functions[0].body):
+        if isinstance(n, ir.For) and n.kind == "serial":
+            inner = [m for m in n.body if isinstance(m, ir.For)]
+            if len(inner) == 1 and inner[0].kind == "simd" and inner[0].extent.prim == "const":
+                found.append(n)
+    return found
 
 
 @pytest.mark.fast
 @pytest.mark.parametrize("precise", [False, True])
 def test_precise_programs_divide(precise: bool) -> None:
     planned = plan(graph_of("softmax", "float64"), precise=precise)
-    (tile,) = [n for n in planned.functions[0].body if isinstance(n, ir.For)][:1]
-    along = [n for n in tile.body if isinstance(n, ir.For) and n.kind == "serial"]
+    along = elements_of_tiles(planned)
+    assert along
     divides = any(
         isinstance(n, ir.Let) and n.value.prim == "div" for a in along for n in ir.walk(a.body)
     )
@@ -283,3 +293,19 @@ def test_transposes_of_every_size(work: str, dtype: str) -> None:
         out, code = program(arrays)
         assert code == 0
         assert_same(out, evaluate(graph, arrays))
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_sum_over_many_short_rows_is_exact(threads: int) -> None:
+    """What tiles of rows come to is added as exactly as what single rows do."""
+    x = leaf(N, M, dtype="float32")
+    each = op.log(op.sum(op.exp(x), axis=1, keepdims=True))
+    graph = expanded(Graph([x], [op.sum(each), op.sum(op.sum(op.exp(x), axis=1))]))
+    assert tiles(plan(graph))
+    values = np.random.default_rng(0).random((500_003, 3)).astype("float32")
+    rows = np.exp(values.astype("float64")).sum(axis=1)
+    with xp.set_options(threads=threads):
+        out, _ = get_backend("c").compile(graph)([values])
+    for got, want in zip(out, (np.log(rows).sum(), rows.sum()), strict=True):
+        assert abs(float(got) - want) <= 4 * np.finfo("float32").eps * want
